@@ -33,7 +33,7 @@ def board_follow_change(sender: type[Leaderboard], change: Change[Leaderboard], 
 
 
 def boards_follow_agents(sender: type[Phase], change: Change[Phase], **kwargs: Any) -> None:
-    """Receiver of `definition_changed`: rank the boards again where agents get one of their own, or lose it."""
+    """Receiver of `definition_changed`: rank again where agents get a board of their own, or lose it."""
     if change.before is None or "agents" not in change.fields:
         return
     if Agents.OWN_BOARD in (change.before.agents, change.row.agents):

@@ -1,4 +1,4 @@
-"""Certificates of participation: made by members of ranked teams, and true as long as the boards say so."""
+"""Certificates of participation: members of ranked teams make them, and the boards prove them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,14 +34,14 @@ CERTIFICATE_VOID: Final = RefusalKind(
 
 @dataclass(frozen=True)
 class Certified:
-    """What a certificate says of its person: the team, and its rank on each final board."""
+    """A person's team, and its rank on each final board."""
 
     team: Team
     ranks: Sequence[PublicRank]
 
 
 def certify(user: User, competition: Competition, now: datetime) -> Certified | None:
-    """What can be certified of this person now; None while the competition is not over, or without a ranked team."""
+    """The part that a person took; None while the competition is not over, or without a ranked team."""
     membership = Membership.objects.filter(user=user, competition=competition).select_related("team").first()
     if membership is None or membership.team.is_baseline:
         return None
@@ -64,19 +64,19 @@ def make_certificate(*, user: User, competition: Competition, name: str, now: da
         phases = list(competition.phases.all())
         load_boards(phases)
         raise (NOT_RANKED if final_boards(phases, now) else NOT_OVER)(competition=competition)
-    wanted = Certificate(user=user, competition=competition, name=name, made_at=now)
-    wanted.clean_fields()
+    draft = Certificate(user=user, competition=competition, name=name, made_at=now)
+    draft.clean_fields()
     certificate, _ = Certificate.objects.update_or_create(
         user=user,
         competition=competition,
-        defaults={"name": wanted.name},
-        create_defaults={"name": wanted.name, "made_at": now},
+        defaults={"name": draft.name},
+        create_defaults={"name": draft.name, "made_at": now},
     )
     return certificate
 
 
 def require_certified(certificate: Certificate, now: datetime) -> Certified:
-    """What the certificate says today. Raises `CERTIFICATE_VOID`."""
+    """The part that the certificate proves today. Raises `CERTIFICATE_VOID`."""
     certified = certify(certificate.user, certificate.competition, now)
     if certified is None or not certificate.competition.gives_certificates:
         raise CERTIFICATE_VOID(competition=certificate.competition)

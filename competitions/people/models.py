@@ -61,7 +61,7 @@ class DataExport(AskedRow):
 
 
 class Certificate(models.Model):
-    """The address at which a person's part in a competition is certified; team and ranks are read from the boards."""
+    """The address that certifies a person's part in a competition; team and ranks come from the boards."""
 
     key = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="certificates")

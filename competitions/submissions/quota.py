@@ -6,7 +6,7 @@ Weeks begin on Monday.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from django.conf import settings
 from django.db.models import Count, Q, QuerySet, Sum
@@ -90,7 +90,10 @@ class Left:
 
 
 def least_left(teams: Mapping[Phase, int], now: datetime) -> dict[int, Left]:
-    """By the phase's number, for each phase and the team there; one query, and phases without a limit are left out."""
+    """The tightest limit of each phase for its team, by the phase's number, in one query.
+
+    Phases without a limit are left out.
+    """
     midnight = day_began_at(now)
     monday = midnight - timedelta(days=midnight.weekday())
     spans = {
@@ -103,9 +106,7 @@ def least_left(teams: Mapping[Phase, int], now: datetime) -> dict[int, Left]:
         team__in=teams.values(), phase__in=[phase.pk for phase in teams], is_charged=True
     )
     counts = {name: Count("pk", filter=span) for name, span in spans.items()}
-    used: dict[int, Mapping[str, int]] = {
-        row["phase"]: row for row in charged.order_by().values("phase").annotate(**counts)
-    }
+    used: dict[int, Any] = {row["phase"]: row for row in charged.order_by().values("phase").annotate(**counts)}
     return {phase.pk: left for phase in teams if (left := _least(phase, used.get(phase.pk, {}))) is not None}
 
 

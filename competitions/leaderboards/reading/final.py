@@ -13,9 +13,10 @@ from competitions.submissions.states import LIVE
 
 
 def final_boards(phases: Sequence[Phase], now: datetime) -> list[Leaderboard]:
-    """Boards with rows of a competition that is over, in their order; none as long as anything is open, sealed or unscored.
+    """The boards with rows of a competition that is over, in their order.
 
-    `phases`: all of one competition, with their boards, as `load_boards` reads them. One query, once all are closed.
+    None as long as anything is open, sealed or unscored. `phases`: all of one competition, with their boards, as
+    `load_boards` reads them. One query, once all are closed.
     """
     if not phases or not all(phase.is_settled(now) for phase in phases):
         return []

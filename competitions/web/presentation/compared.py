@@ -1,4 +1,4 @@
-"""Two submissions to one phase side by side: facts, scores, meters, receipts, and the ends of their logs."""
+"""Two submissions to one phase: facts, scores, meters, receipts, and the ends of their logs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class ComparedRun:
 
 
 def compared_facts(first: Submission, second: Submission) -> list[Line]:
-    """What was sent in, and how it ended."""
+    """Files, descriptions and states."""
     return [Line(name, a, b) for (name, a), (_, b) in zip(_facts(first), _facts(second), strict=True)]
 
 
@@ -67,7 +67,7 @@ def _facts(submission: Submission) -> Iterator[tuple[str, str]]:
 
 
 def compared_scores(first: ScoredSubmission, second: ScoredSubmission, reader: Reader) -> list[Line]:
-    """Scores that this reader may know, with the second's distance to the first as the board would show it."""
+    """Scores that this reader may know, and the second's distance to the first as the board shows it."""
     results = known_results(first, reader), known_results(second, reader)
     columns = {column.key: column for result in results for column, _ in result.values}
     shown = [{column.key: value for column, value in result.values} for result in results]
@@ -91,7 +91,7 @@ def _difference(key: str, first: BoardResults, second: BoardResults) -> str:
 
 def compared_runs(first: Submission, second: Submission, reader: Reader) -> list[ComparedRun]:
     """Runs on the same task, one after the other; smoke runs are left out."""
-    runs = [{run.task_id: run for run in one.runs.all() if not run.is_smoke} for one in (first, second)]
+    runs = [{run.task_id: run for run in sent.runs.all() if not run.is_smoke} for sent in (first, second)]
     return [
         ComparedRun(
             run.task.name, _meters(run, other), _receipts(run, other, reader, first), _logs(run, other, reader, first)
@@ -111,7 +111,7 @@ def _meters(first: Run, second: Run) -> list[Line]:
 
 
 def _receipts(first: Run, second: Run, reader: Reader, submission: Submission) -> list[Line]:
-    """What differs in the receipts, by the path of each value."""
+    """Differences of the receipts, by the path of each value."""
     receipts = [dict(_leaves(disclosed_receipt(reader, submission.phase, run.receipt))) for run in (first, second)]
     paths = list(dict.fromkeys([*receipts[0], *receipts[1]]))
     lines = (Line(path, receipts[0].get(path, ""), receipts[1].get(path, "")) for path in paths)

@@ -1,4 +1,4 @@
-"""Cards of the competitions that a person takes part in: place, score, quota, running submissions and the next date."""
+"""Cards of one's competitions: place, score, quota, running submissions and the next date."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -49,22 +49,27 @@ class OwnCard:
 
 
 def own_cards(teams: Mapping[Competition, int | None], now: datetime) -> dict[int, OwnCard]:
-    """Cards by the competition's number, in nine queries at most. `teams`: the person's team in each, if there is one."""
+    """Cards by the competition's number, in nine queries at most.
+
+    `teams`: the person's team in each, if there is one.
+    """
     prefetch_related_objects(list(teams), "phases")
     phases = {competition.pk: phase for competition in teams if (phase := shown_phase(competition, now)) is not None}
-    of_phase = {phases[one.pk]: team for one, team in teams.items() if team is not None and one.pk in phases}
+    of_phase = {
+        phases[contest.pk]: team for contest, team in teams.items() if team is not None and contest.pk in phases
+    }
     standings, running = _standings(of_phase, now), _running(of_phase.values())
     left = least_left({phase: team for phase, team in of_phase.items() if phase.is_open(now)}, now)
     return {
-        one.pk: OwnCard(
-            competition=one,
-            phase=(phase := phases.get(one.pk)),
+        contest.pk: OwnCard(
+            competition=contest,
+            phase=(phase := phases.get(contest.pk)),
             standing=standings.get(phase.pk) if phase else None,
             left=left.get(phase.pk) if phase else None,
             running=running.get(team, 0) if team else 0,
-            deadline=next_deadline(list(one.phases.all()), now),
+            deadline=next_deadline(list(contest.phases.all()), now),
         )
-        for one, team in teams.items()
+        for contest, team in teams.items()
     }
 
 
@@ -102,12 +107,12 @@ def _standing(board: Leaderboard, row: Entry, rank: int, before: int | None) -> 
 
 
 def _best_rows(boards: Mapping[int, tuple[Leaderboard, int]]) -> dict[int, Entry]:
-    """The best row of the team on each board; a team has one competition, so its rows are on the boards of that."""
+    """The best row of the team on each board; a team's rows are on boards of its competition alone."""
     teams = [team for _, team in boards.values()]
     of_team = Entry.objects.filter(leaderboard=OuterRef("pk"), team__in=teams, is_baseline=False)
     best = Subquery(of_team.order_by(*Entry.IN_ORDER).values("pk")[:1])
-    wanted = Leaderboard.objects.filter(pk__in=boards).annotate(best=best).order_by().values("best")
-    return {row.leaderboard_id: row for row in Entry.objects.filter(pk__in=wanted)}
+    best_of_boards = Leaderboard.objects.filter(pk__in=boards).annotate(best=best).order_by().values("best")
+    return {row.leaderboard_id: row for row in Entry.objects.filter(pk__in=best_of_boards)}
 
 
 def _ranks_before(boards: Mapping[int, tuple[Leaderboard, int]]) -> dict[int, int]:

@@ -106,5 +106,5 @@ def over(place: Place) -> None:
     phase_reveal(phase=Phase.objects.get(pk=place.phases["test-challenge"].pk), now=place.now)
     Competition.objects.filter(pk=place.competition.pk).update(gives_certificates=True)
     place.competition.refresh_from_db()
-    made = make_certificate(user=people[0], competition=place.competition, name="Olaf Example", now=place.now)
-    Certificate.objects.filter(pk=made.pk).update(key=CERTIFICATE)
+    issued = make_certificate(user=people[0], competition=place.competition, name="Olaf Example", now=place.now)
+    Certificate.objects.filter(pk=issued.pk).update(key=CERTIFICATE)

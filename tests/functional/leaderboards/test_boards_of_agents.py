@@ -1,4 +1,4 @@
-"""A board of their own for agents: what stands where, choices, comparisons, and changes of the setting."""
+"""A board of their own for agents: rows, choices, comparisons, and changes of the setting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two submissions side by side: scores with their difference, facts and receipts, and nothing that the reader may not know."""
+"""Two submissions side by side: scores, facts and receipts, and nothing that the reader may not know."""
 
 from __future__ import annotations
 

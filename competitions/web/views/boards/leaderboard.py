@@ -231,7 +231,7 @@ def _drawn_column(board: Leaderboard) -> Column | None:
 
 
 def _lead(page: DrawnPage) -> dict[str, object]:
-    """The way of the best score as a small line, with who reached it; the page of its history has the chart."""
+    """The way of the best score as a small line, with who reached it; its history has the chart."""
     line = (
         line_of_best([(at, value) for at, value, _ in page.best], page.scale.column) if page.scale is not None else None
     )

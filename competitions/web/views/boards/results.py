@@ -85,7 +85,9 @@ def _shown(boards: list[Leaderboard]) -> list[FinalBoard]:
     for place in places.order_by("rank", "pk"):
         winners.setdefault(place.lane.leaderboard_id, []).append(place)
     snapshots = Snapshot.objects.filter(leaderboard__in=boards, written_at__isnull=False)
-    newest = {one.leaderboard_id: one for one in snapshots.defer("file_text", "shown").order_by("number")}
+    newest = {
+        snapshot.leaderboard_id: snapshot for snapshot in snapshots.defer("file_text", "shown").order_by("number")
+    }
     return [_final(board, winners.get(board.pk, []), newest.get(board.pk)) for board in boards]
 
 
@@ -102,9 +104,9 @@ def _certificate_facts(visited: Visit) -> dict[str, object]:
     user = visited.user
     if not isinstance(user, User) or certify(user, visited.competition, visited.now) is None:
         return {}
-    made = Certificate.objects.filter(user=user, competition=visited.competition).first()
-    initial = {"name": made.name if made else user.get_full_name() or user.get_username()}
-    return {"certificate": made, "certificate_form": CertificateForm(initial=initial)}
+    issued = Certificate.objects.filter(user=user, competition=visited.competition).first()
+    initial = {"name": issued.name if issued else user.get_full_name() or user.get_username()}
+    return {"certificate": issued, "certificate_form": CertificateForm(initial=initial)}
 
 
 @require_POST
@@ -112,8 +114,8 @@ def certificate_make(request: HttpRequest, slug: str) -> HttpResponse:
     """Make one's certificate, or print another name on it."""
     visited = visit(request, slug)
     name = cleaned(CertificateForm(request.POST))["name"]
-    made = make_certificate(user=person(request), competition=visited.competition, name=name, now=visited.now)
-    return redirect(made)
+    issued = make_certificate(user=person(request), competition=visited.competition, name=name, now=visited.now)
+    return redirect(issued)
 
 
 @login_not_required
@@ -121,12 +123,12 @@ def certificate_make(request: HttpRequest, slug: str) -> HttpResponse:
 def certificate(request: HttpRequest, key: UUID) -> HttpResponse:
     """A certificate at the address that proves it: team and ranks as the boards say today."""
     rows = Certificate.objects.select_related("user", "competition")
-    made = get_object_or_404(rows, key=key, competition__is_published=True)
+    issued = get_object_or_404(rows, key=key, competition__is_published=True)
     context = {
-        "certificate": made,
-        "competition": made.competition,
-        "certified": require_certified(made, timezone.now()),
-        "address": settings.SITE_URL + made.get_absolute_url(),
+        "certificate": issued,
+        "competition": issued.competition,
+        "certified": require_certified(issued, timezone.now()),
+        "address": settings.SITE_URL + issued.get_absolute_url(),
     }
     response = render(request, "web/people/certificate.html", context)
     response.headers["X-Robots-Tag"] = "noindex"

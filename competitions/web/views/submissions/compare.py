@@ -31,12 +31,12 @@ def compare(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     if second is None:
         raise Http404
     others = visible.filter(team=second.team_id, phase=second.phase_id).exclude(pk=pk).order_by("-pk")
-    asked = request.GET.get("with", "")
+    number = request.GET.get("with", "")
     chosen = full.filter(pk__in=others.values("pk"))
     first = (
-        chosen.filter(pk=int(asked)).first() if is_number(asked) else chosen.filter(pk__lt=pk).order_by("-pk").first()
+        chosen.filter(pk=int(number)).first() if is_number(number) else chosen.filter(pk__lt=pk).order_by("-pk").first()
     )
-    if asked and first is None:
+    if number and first is None:
         raise Http404
     context: dict[str, object] = {
         "submission": second,
