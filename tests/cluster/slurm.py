@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 import uuid
+from datetime import UTC, datetime
 from pathlib import Path
 
 import psutil
@@ -153,6 +154,11 @@ class Slurm:
         """The node that a job runs on."""
         return self.call("squeue", "--noheader", f"--jobs={job}", "--format=%N").strip()
 
+    def stop_controller(self) -> None:
+        """End the controller as its administrator would; killed, it may forget jobs, and give their ids again."""
+        os.kill(self.controller.pid, signal.SIGTERM)
+        wait_for(lambda: not self.controller.is_alive(), 30, "the controller has ended", 0.1)
+
     def kill_node(self, name: str) -> None:
         """SIGKILL to a node's daemon and to all that runs on it; its containers go on in their engine."""
         self.nodes[name].kill()
@@ -274,6 +280,14 @@ class ClusterSite(Cluster):
         held = Run.objects.filter(pk__in=runs, state="ingesting").exclude(worker=None)
         jobs = dict(held.values_list("pk", "worker__job"))
         return jobs if len(jobs) == count else {}
+
+    def cancel(self, runs: dict[uuid.UUID, float]) -> None:
+        """Cancel these runs, as their team would."""
+        from competitions.runs.models import Run
+        from competitions.runs.services import submission_cancel
+
+        for run in Run.objects.filter(pk__in=runs).select_related("submission"):
+            submission_cancel(submission=run.submission, actor="team", now=datetime.now(UTC))
 
     def notes(self, run: uuid.UUID) -> list[str]:
         """The history of a run."""
