@@ -118,7 +118,7 @@ class Slurm:
         wait_for(ready, 60, lambda: f"both nodes are ready: {self.call('sinfo')}", 0.2)
 
     def empty(self) -> None:
-        """Cancel all jobs, and free nodes that wait for word of a job: Slurm asks a node that was restarted rarely."""
+        """Cancel all jobs, and free nodes that wait for word of a job, or were drained."""
         self.call("scancel", "--user=root")
         until = time.monotonic() + 15
         while self.call("squeue", "--noheader") and time.monotonic() < until:
@@ -155,7 +155,7 @@ class Slurm:
         return self.call("squeue", "--noheader", f"--jobs={job}", "--format=%N").strip()
 
     def stop_controller(self) -> None:
-        """End the controller as its administrator would; killed, it may forget jobs, and give their ids again."""
+        """End the controller as its administrator would; killed, it may give ids of jobs again."""
         os.kill(self.controller.pid, signal.SIGTERM)
         wait_for(lambda: not self.controller.is_alive(), 30, "the controller has ended", 0.1)
 
