@@ -207,6 +207,7 @@ idle_s = {idle_s}
 drain_s = 2
 min_time_min = 1
 max_time_min = 60
+max_memory_mib = 1000
 memory_overhead_mib = 100
 {more}
 """
