@@ -178,7 +178,8 @@ def problem_words(problem: Mapping[str, str]) -> str:
     setting, kind = problem.get("setting"), problem.get("kind")
     where = f" (jobs “{kind}”)" if kind else ""
     change = f" Change the setting “{setting}”{where} of the launcher's file." if setting else ""
-    return f"{problem.get('detail', '')}{change}"
+    detail = problem.get("detail", "").rstrip(".")
+    return f"{detail}.{change}"
 
 
 def queue_jobs(queue: Queue) -> QuerySet[ClusterJob]:

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 import uuid
+from datetime import UTC, datetime
 from pathlib import Path
 
 import psutil
@@ -116,6 +117,19 @@ class Slurm:
 
         wait_for(ready, 60, lambda: f"both nodes are ready: {self.call('sinfo')}", 0.2)
 
+    def empty(self) -> None:
+        """Cancel all jobs, and free nodes that wait for word of a job, or were drained."""
+        self.call("scancel", "--user=root")
+        until = time.monotonic() + 15
+        while self.call("squeue", "--noheader") and time.monotonic() < until:
+            time.sleep(0.2)
+        if self.call("squeue", "--noheader"):
+            for state in ("DOWN", "RESUME"):
+                self.call("scontrol", "update", f"NodeName={','.join(NODES)}", f"State={state}", "Reason=test")
+        wait_for(
+            lambda: not self.call("squeue", "--noheader"), 30, lambda: f"no job is left: {self.call('squeue')}", 0.2
+        )
+
     def call(self, *argv: str, stdin: str = "") -> str:
         """The output of one of Slurm's commands; empty while it does not answer."""
         done = subprocess.run(
@@ -140,6 +154,11 @@ class Slurm:
         """The node that a job runs on."""
         return self.call("squeue", "--noheader", f"--jobs={job}", "--format=%N").strip()
 
+    def stop_controller(self) -> None:
+        """End the controller as its administrator would; killed, it may give ids of jobs again."""
+        os.kill(self.controller.pid, signal.SIGTERM)
+        wait_for(lambda: not self.controller.is_alive(), 30, "the controller has ended", 0.1)
+
     def kill_node(self, name: str) -> None:
         """SIGKILL to a node's daemon and to all that runs on it; its containers go on in their engine."""
         self.nodes[name].kill()
@@ -155,9 +174,8 @@ class Slurm:
 
     def stop(self) -> None:
         """End all of it, jobs too."""
-        self.call("scancel", "--user=root")
         with contextlib.suppress(AssertionError):
-            wait_for(lambda: not self.call("squeue", "--noheader"), 40, "the jobs have ended", 0.2)
+            self.empty()
         for part in (*self.nodes.values(), self.controller, self._munge):
             if part.is_alive():
                 os.kill(part.pid, signal.SIGTERM)
@@ -189,6 +207,7 @@ idle_s = {idle_s}
 drain_s = 2
 min_time_min = 1
 max_time_min = 60
+max_memory_mib = 1000
 memory_overhead_mib = 100
 {more}
 """
@@ -262,6 +281,14 @@ class ClusterSite(Cluster):
         held = Run.objects.filter(pk__in=runs, state="ingesting").exclude(worker=None)
         jobs = dict(held.values_list("pk", "worker__job"))
         return jobs if len(jobs) == count else {}
+
+    def cancel(self, runs: dict[uuid.UUID, float]) -> None:
+        """Cancel these runs, as their team would."""
+        from competitions.runs.models import Run
+        from competitions.runs.services import submission_cancel
+
+        for run in Run.objects.filter(pk__in=runs).select_related("submission"):
+            submission_cancel(submission=run.submission, actor="team", now=datetime.now(UTC))
 
     def notes(self, run: uuid.UUID) -> list[str]:
         """The history of a run."""

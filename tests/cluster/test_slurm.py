@@ -22,10 +22,7 @@ def _whole(cluster: ClusterSite) -> Iterator[None]:
     cluster.whole()
     yield
     cluster.stop_launchers()
-    jobs = list(cluster.slurm.jobs())
-    if jobs:
-        cluster.slurm.call("scancel", *jobs)
-    cluster.wait_for_no_jobs()
+    cluster.slurm.empty()
 
 
 def judge(cluster: ClusterSite, runs: Runs, seconds: float = 120) -> None:
@@ -86,18 +83,17 @@ def test_a_run_goes_on_elsewhere_when_slurm_takes_its_node(cluster: ClusterSite,
 
 
 def test_a_job_at_its_limit_and_a_killed_node_cost_an_attempt_each(cluster: ClusterSite) -> None:
-    runs = cluster.submit(2, seconds=32)  # longer than Slurm takes to look at its limits
+    cluster.configure(more="cpus = 4")  # so a job has a node to itself
+    runs = cluster.submit(2, seconds=55)  # Slurm looks at its limits every half minute
     cluster.launch()
     jobs = wait_for(lambda: cluster.held_jobs(runs, 2), 60, lambda: cluster.described(runs), 0.1)
     (limited, at_limit), (lost, on_node) = jobs.items()
     node = cluster.slurm.job_node(on_node)
-    if node == cluster.slurm.job_node(at_limit):
-        cluster.slurm.call("scontrol", "update", f"JobId={at_limit}", "EndTime=now+2")
-        wait_for(lambda: cluster.verdict(runs).attempts[limited] == 2, 60, lambda: cluster.described(runs), 0.2)
+    assert node != cluster.slurm.job_node(at_limit)
     cluster.slurm.call("scontrol", "update", f"JobId={at_limit}", "EndTime=now+2")
     cluster.slurm.kill_node(node)
-    wait_for(lambda: set(cluster.verdict(runs).attempts.values()) == {2}, 60, lambda: cluster.described(runs), 0.2)
     cluster.slurm.nodes[node].start()
+    wait_for(lambda: set(cluster.verdict(runs).attempts.values()) == {2}, 90, lambda: cluster.described(runs), 0.2)
     assert faults(limited) == 0, "the cluster's decision"
     assert faults(lost) == 1, "a worker that was lost"
     wait_for(
@@ -128,7 +124,7 @@ def test_a_cluster_that_is_away_for_a_while_and_a_site_that_is_away_cost_nothing
     runs = cluster.submit(2, seconds=4)
     cluster.launch()
     cluster.running_job(runs)
-    cluster.slurm.controller.kill()
+    cluster.slurm.stop_controller()
     runs |= cluster.submit(2, seconds=0.5)
 
     def told() -> bool:

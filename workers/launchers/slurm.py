@@ -249,7 +249,7 @@ class Slurm:
         except (OSError, subprocess.TimeoutExpired) as error:
             raise SlurmAway(f"{argv[0]} does not answer: {error}"[:500]) from error
         if done.returncode:
-            words = " ".join(re.sub(r"^\w+: (error: )?", "", line) for line in done.stderr.strip().splitlines())
+            words = "; ".join(re.sub(r"^\w+: (error: )?", "", line) for line in done.stderr.strip().splitlines())
             raise SlurmAway(f"{argv[0]}: {words}"[:500])
         return done.stdout
 

@@ -30,6 +30,7 @@ def fill(folder: Path, now: datetime) -> None:
     from competitions.compute.models import ComputeWorker, Queue, queue_issue_token
     from tests.browser.seeding.crowd import crowd
     from tests.browser.seeding.discussion import discussion
+    from tests.browser.seeding.features import launcher
     from tests.browser.seeding.growing_boards import growing_boards
     from tests.browser.seeding.smoke_runs import smoke_runs
 
@@ -76,6 +77,7 @@ def fill(folder: Path, now: datetime) -> None:
     )
     phases(ended)
     over(ended)
+    launcher(cluster, now)
     for name in ("sam", "kim", "mia", "pia", "uwe", "quin"):  # without a team; each test signs in as its own
         person(name)
     (folder / "queue_token").write_text(queue_issue_token(queue))

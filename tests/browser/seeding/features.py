@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -12,6 +12,7 @@ from tests.browser.seeding.place import LOG_LINE, LONG_FILE, LONG_TEAM, STAGE, P
 
 if TYPE_CHECKING:
     from accounts.models import User
+    from competitions.compute.models import Queue
 
 
 def busy_board(place: Place) -> None:
@@ -248,3 +249,27 @@ def _rows(score: float, values: Iterable[object]) -> list[dict[str, object]]:
         for place, value in enumerate(values)
     ]
     return [*rows, {"value": "other (7 values)", "items": 4, "score": score * 1.9}]
+
+
+def launcher(queue: Queue, now: datetime) -> None:
+    """A launcher of a cluster with jobs that run, and something to mend."""
+    from competitions.compute.models import ClusterJob, Launcher
+
+    row = Launcher.objects.create(name="lab", last_seen_at=now, source="podium@lab", version="0.1.0")
+    row.queues.add(queue)
+    words = "Slurm does not take a job: invalid partition specified: gpu-long Batch job submission failed: Invalid partition name specified"
+    row.problems = [{"queue": queue.name, "kind": "gpu", "setting": "partition", "detail": words}]
+    row.save()
+    for number in range(3):
+        ClusterJob.objects.create(
+            launcher=row,
+            queue=queue,
+            job=f"481{number}",
+            kind="gpu",
+            state=ClusterJob.State.RUNNING,
+            nodes=f"node{number}",
+            gpus=1,
+            submitted_at=now - timedelta(hours=2),
+            started_at=now - timedelta(hours=1, minutes=number),
+            reported_at=now,
+        )

@@ -29,7 +29,7 @@ def test_a_run_that_is_claimed_during_a_sweep_is_left_alone(bench: Bench, monkey
 
     def claim_meanwhile(engine: DockerEngine, labels: Mapping[str, str]) -> Collection[str]:
         if not claimed:
-            held.add(lease_key(job["lease_id"]))
+            held.add(lease_key(job["lease_id"]), print)
             claimed.append(bench.prepared(job))
         return listed(engine, labels)
 
@@ -41,7 +41,7 @@ def test_a_run_that_is_claimed_during_a_sweep_is_left_alone(bench: Bench, monkey
 def test_what_no_lease_stands_behind_is_removed(bench: Bench) -> None:
     held = HeldRuns()
     execution = bench.prepared(bench.code_job(PROGRAM))
-    held.add(execution.folder.lease)
+    held.add(execution.folder.lease, print)
     assert sweep(bench.worker, held.snapshot) == 0
     held.drop(execution.folder.lease)
     assert sweep(bench.worker, held.snapshot) > 0
@@ -54,7 +54,7 @@ def test_a_run_that_ends_during_a_sweep_keeps_no_leftover_from_being_removed(
 ) -> None:
     doomed, ending = [bench.prepared(bench.code_job(PROGRAM)) for _ in range(2)]
     held = HeldRuns()
-    held.add(ending.folder.lease)
+    held.add(ending.folder.lease, print)
     listed = DockerEngine.list
 
     def end_meanwhile(engine: DockerEngine, labels: Mapping[str, str]) -> Collection[str]:

@@ -152,11 +152,11 @@ def test_each_waiting_run_has_a_job_that_it_fits_into(
 
 
 def test_jobs_that_are_kept_can_take_anything_and_are_not_cancelled() -> None:
-    kept = kind(minimum=2)
-    largest = Size(kept.max_time_min, kept.max_memory_mib)
-    assert plan_jobs(kept, [], []) == JobPlan(((1, largest), (2, largest)))
-    assert plan_jobs(kept, [], [alive(1, is_pending=True), alive(2)]) == JobPlan()
-    assert plan_jobs(kept, [need(1)], []) == JobPlan(((1, largest), (2, largest)))
+    staying = kind(minimum=2)
+    largest = Size(staying.max_time_min, staying.max_memory_mib)
+    assert plan_jobs(staying, [], []) == JobPlan(((1, largest), (2, largest)))
+    assert plan_jobs(staying, [], [alive(1, is_pending=True), alive(2)]) == JobPlan()
+    assert plan_jobs(staying, [need(1)], []) == JobPlan(((1, largest), (2, largest)))
 
 
 def test_runs_go_to_the_kind_of_jobs_that_they_fit() -> None:
@@ -299,7 +299,7 @@ def parts(table: dict[str, Any]) -> tuple[LauncherConfig, Cluster]:
     return config, Cluster(config)
 
 
-def launcher_of(parts: tuple[LauncherConfig, Cluster], site: Site, now: float = 10_000.0) -> Launcher:
+def new_launcher(parts: tuple[LauncherConfig, Cluster], site: Site, now: float = 10_000.0) -> Launcher:
     return Launcher(parts[0], site, parts[1], clock=lambda: now)  # type: ignore[arg-type]  # as a site
 
 
@@ -311,7 +311,7 @@ def test_a_site_that_refuses_the_report_gets_no_jobs(parts: tuple[LauncherConfig
         SiteUnreachable("away"),
     ):
         site.error = error
-        launcher_of(parts, site).round()
+        new_launcher(parts, site).round()
     assert parts[1].submitted == []
 
 
@@ -320,7 +320,7 @@ def test_a_cluster_that_is_away_is_told_and_nothing_is_said_to_have_ended(
 ) -> None:
     site = Site(need(1))
     parts[1].is_down = True
-    launcher_of(parts, site).round()
+    new_launcher(parts, site).round()
     (report,) = site.reports
     assert not report.is_complete
     assert "Slurm does not answer" in report.problems[0].detail
@@ -332,14 +332,14 @@ def test_of_two_jobs_with_one_number_the_later_is_cancelled(parts: tuple[Launche
         slurm_job(id="10", reason="Dependency"),
         slurm_job(id="11", number=2),
     ]
-    launcher_of(parts, Site(need(2))).round()
+    new_launcher(parts, Site(need(2))).round()
     assert (parts[1].submitted, parts[1].cancelled) == ([], ["10"])
 
 
 def test_a_refusal_pauses_its_kind_and_is_told_in_the_next_report(parts: tuple[LauncherConfig, Cluster]) -> None:
     site, (_, cluster) = Site(need(3)), parts
     cluster.refusal = SlurmRefused("invalid partition specified: nope")
-    launcher = launcher_of(parts, site)
+    launcher = new_launcher(parts, site)
     launcher.round()
     cluster.refusal = None
     launcher.round()
@@ -356,29 +356,29 @@ def test_jobs_that_fail_as_soon_as_they_begin_are_started_ever_more_seldom(
         for number in range(1, 4)
     ]
     site = Site(need(1))
-    launcher_of(parts, site, now=10_000.0).round()  # 120 seconds after the third
+    new_launcher(parts, site, now=10_000.0).round()  # 120 seconds after the third
     assert parts[1].submitted == []
-    launcher_of(parts, site, now=10_027.0).round()
+    new_launcher(parts, site, now=10_027.0).round()
     assert parts[1].submitted == [1]
 
 
 def test_jobs_that_end_without_a_run_are_started_ever_more_seldom(parts: tuple[LauncherConfig, Cluster]) -> None:
     parts[1].known = [slurm_job(id="5", state="COMPLETED", nodes="node0", started_at=9_000.0, ends_at=9_990.0)]
     site = Site(need(1), fruitless_jobs=3)
-    launcher = launcher_of(parts, site)
+    launcher = new_launcher(parts, site)
     launcher.round()
     launcher.round()
     assert parts[1].submitted == []
     assert "the last 3 jobs ended without one" in site.reports[-1].problems[0].detail
-    launcher_of(parts, site, now=10_030.0).round()
+    new_launcher(parts, site, now=10_030.0).round()
     assert parts[1].submitted == [1]
 
 
 def test_a_job_whose_worker_is_silent_is_not_waited_for(parts: tuple[LauncherConfig, Cluster]) -> None:
     parts[1].known = [slurm_job(state="RUNNING", started_at=9_000.0, ends_at=99_000.0)]
-    launcher_of(parts, Site(need(1))).round()
+    new_launcher(parts, Site(need(1))).round()
     assert parts[1].submitted == []
-    launcher_of(parts, Site(need(1), silent_jobs=("17",))).round()
+    new_launcher(parts, Site(need(1), silent_jobs=("17",))).round()
     assert parts[1].submitted == [2]
 
 
