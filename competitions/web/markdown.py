@@ -214,7 +214,10 @@ def _topic(visited: Visit, context: Context) -> Iterator[str]:
     yield fenced(topic.title, _role(topic))
     for shown in [*([context["opening"]] if context["opening"] else []), *context["replies"]]:
         yield f"## Post {shown.post.pk}, {_at(shown.post.created_at)}{', the solution' if shown.is_solution else ''}"
-        yield fenced(_post_text(shown.post), _role(shown.post)) if shown.text is not None else "It is not shown."
+        if shown.text is None or shown.is_folded:
+            yield "You block its author." if shown.is_folded else "It is not shown."
+        else:
+            yield fenced(_post_text(shown.post), _role(shown.post))
 
 
 class _Written(Protocol):

@@ -3,7 +3,7 @@ from typing import Final
 
 from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
@@ -67,8 +67,8 @@ class UserAdmin(GuardedAdmin, DjangoUserAdmin[User]):
 class ProfileReportAdmin(ReadOnlyAdmin):
     """Reports of public profiles, for administrators to decide on."""
 
+    ordering = [F("settled_at").desc(nulls_first=True), "-pk"]  # open ones first
     list_display = ["profile", "username", "text", "reporter", "created_at", "is_open", "is_hidden", "settled_by"]
-    list_filter = [("settled_at", admin.EmptyFieldListFilter)]
     list_select_related = ["profile__user", "reporter", "settled_by"]
     actions = ["dismiss", "hide", "release"]
 

@@ -8,6 +8,7 @@ from django.contrib.syndication.views import Feed
 from django.http import HttpRequest
 from django.urls import reverse
 
+from accounts.blocks import blocked_numbers
 from competitions.discussions.models import Post, Topic
 from competitions.discussions.reading import shown_topics
 from competitions.web.feeds.atom import MOST_ITEMS, SafeAtomFeed
@@ -62,7 +63,7 @@ class TopicAtVisit:
 
 
 class TopicFeed(Feed[Post, TopicAtVisit]):
-    """The newest posts of a topic, as far as everybody reads them."""
+    """The newest posts of a topic, as far as everybody reads them; none of whom the reader blocks."""
 
     login_required = False
     feed_type = SafeAtomFeed
@@ -79,6 +80,7 @@ class TopicFeed(Feed[Post, TopicAtVisit]):
 
     def items(self, obj: TopicAtVisit) -> list[Post]:
         posts = obj.topic.posts.filter(state=Post.State.SHOWN).select_related("author")
+        posts = posts.exclude(author__in=blocked_numbers(obj.visit.user.pk))
         return list(posts.order_by("-created_at", "-pk")[:MOST_ITEMS])  # by its index, not by a walk of all posts
 
     def item_title(self, item: Post) -> str:

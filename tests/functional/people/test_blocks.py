@@ -72,6 +72,10 @@ def test_posts_of_whom_a_reader_blocks_are_folded_for_that_reader_alone(site: Sc
     assert text.count("By somebody whom you block. Show</summary>") == 1
     assert "Loud words." in text.split("By somebody whom you block")[1].split("</details>")[0]
     assert "whom you block" not in body_text(user_client(other).get(address))
+    for form in (f"{address.rstrip('/')}.md", f"{address.rstrip('/')}.atom"):
+        own, public = (body_text(each.get(form)) for each in (client, Client()))
+        assert ("Loud words." in own, "Loud words." in public) == (False, True)
+        assert "Which seed?" in own
     assert "whom you block" not in body_text(Client().get(address))
 
 
