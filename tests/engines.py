@@ -14,12 +14,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests import services
 from workers.engines import engine_for
 from workers.engines.base import GVISOR, Engine
 from workers.errors import SandboxError
 
 VARIABLE = "PODIUM_TEST_ENGINE"
+IN_GVISOR = os.environ.get(VARIABLE) == "gvisor"
+not_in_gvisor = pytest.mark.skipif(IN_GVISOR, reason="gVisor answers by itself what the host's kernel is asked here")
 IMAGE = "podium/test-python:1"
 # Engines of their own have to be handed it: the runtime image is six times as large.
 DOCKERFILE = """

@@ -211,7 +211,10 @@ class Tester:
 
     @property
     def probes(self) -> tuple[Probe, ...]:
-        """What is tried: nothing that the engine says of itself it does not hold, nor what says nothing of its runtime."""
+        """The probes that mean something here.
+
+        The others try what the engine says that it does not hold, or what gVisor answers by itself.
+        """
         in_gvisor = self.runtime == GVISOR
         return tuple(
             probe for probe in PROBES if probe.held not in self.facts.unheld and (probe.in_gvisor or not in_gvisor)

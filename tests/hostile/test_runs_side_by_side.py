@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.engines import IN_GVISOR
 from tests.hostile.programs import neighbours
 from tests.hostile.programs.answer import ANSWER
 from tests.integration.workers.harness import MIB, Bench
@@ -40,7 +41,8 @@ def test_one_run_cannot_use_up_what_the_kernel_counts_for_a_user(
         first = pool.submit(bench.see_through, greedy, alone=False)
         wait_for_log(greedy)
         second = bench.see_through(modest, alone=False)
-        assert ("STARVED" in second.log) == starved, (second.log, first.result().log)
+        # gVisor counts for each run by itself, whoever its user is.
+        assert ("STARVED" in second.log) == (starved and not IN_GVISOR), (second.log, first.result().log)
         first.result()
     bench.assert_nothing_left()
 

@@ -13,7 +13,13 @@ from competitions.catalog.models.sections import Isolation
 from competitions.catalog.queue_rights import seal_fault, task_fault, tasks_run_by
 from competitions.catalog.sealed_keys import published_by
 
-RULED: Final = ("visibility", "dataset_check", "smoke_task", "isolation", "gpus")  # fields that the rules ask about, beside the tasks
+RULED: Final = (
+    "visibility",
+    "dataset_check",
+    "smoke_task",
+    "isolation",
+    "gpus",
+)  # fields that the rules ask about, beside the tasks
 
 NO_GPU_IN_SANDBOX: Final = "gVisor gives programs no GPU here. Choose a container, or take the GPU out of the budget."
 

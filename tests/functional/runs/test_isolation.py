@@ -1,4 +1,4 @@
-"""Which worker gets a run whose code is to run in gVisor, or that needs a limit which a host does not hold."""
+"""The workers that get code which is to run in gVisor, or that needs a limit."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ SPEC = StageSpec(
     "group1",
     cpuset="0,1",
 )
+RECORDED = Path(__file__).parents[3] / "data" / "cgroups" / "linux-6.1"  # its README says where
 FACTS = EngineFacts("Podman", "4.3.1", "v1", "cgroupfs", "debian 12", "6.1", "overlay")
 
 
@@ -119,6 +121,20 @@ def test_one_whose_user_was_delegated_nothing_holds_nobody_to_anything() -> None
     assert podman.facts().unheld == tuple(HeldLimit)
     assert podman.usage("g").memory_peak_bytes is None
     assert list(podman.groups("g")) == []
+
+
+def test_the_counters_of_a_recorded_host_with_cgroup_v2_tell_of_a_kill_after_the_containers_group_is_gone() -> None:
+    used = Cgroup("run1", version="v2", driver="cgroupfs", root=RECORDED).read()
+    assert used.oom_kills == 1
+    assert used.cpu_s == 1.092489
+    assert (used.memory_bytes, used.memory_peak_bytes) == (20480, 33_562_624)
+
+
+def test_a_group_of_cgroup_v2_in_which_nothing_was_killed_says_so(tmp_path: Path) -> None:
+    shutil.copytree(RECORDED, tmp_path, dirs_exist_ok=True)
+    events = tmp_path / "podium/run1/memory.events"
+    events.write_text(events.read_text().replace("oom_kill 1", "oom_kill 0"))
+    assert Cgroup("run1", version="v2", driver="cgroupfs", root=tmp_path).read().oom_kills == 0
 
 
 def test_a_worker_that_may_not_write_to_control_groups_says_so(tmp_path: Path) -> None:
