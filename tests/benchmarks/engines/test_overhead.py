@@ -1,4 +1,4 @@
-"""Start-up and overhead of Docker, Podman and gVisor side by side: seconds printed in one run, nothing asserted."""
+"""Start-up and overhead of Docker, Podman and gVisor side by side: seconds, printed in one run."""
 
 from __future__ import annotations
 

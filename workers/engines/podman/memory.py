@@ -1,7 +1,8 @@
 """Out-of-memory kills of cgroup v1.
 
-It keeps no count of them in a group that outlives the container. The limit that counts is set on the container's parent group, by the worker; the container's own is a little higher. So the kernel
-reports each kill to whoever watches the parent, and no removal of a group is taken for one.
+It keeps no count of them in a group that outlives the container. The limit that counts is set on the container's parent group, by the
+worker; the container's own is a little higher. So the kernel reports each kill to whoever watches the parent, and no removal of a group
+is taken for one.
 """
 
 import os

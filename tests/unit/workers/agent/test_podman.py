@@ -47,25 +47,25 @@ def specification(spec: StageSpec = SPEC, **changes: Any) -> dict[str, Any]:
 
 
 def test_a_container_is_bounded_and_has_nothing_that_it_does_not_need() -> None:
-    asked = specification()
-    resources = asked["resource_limits"]
+    body = specification()
+    resources = body["resource_limits"]
     assert resources["memory"] == {"limit": 1 << 28, "swap": 1 << 28}
     assert resources["cpu"] == {"quota": 150_000, "period": 100_000, "cpus": "0,1"}
     assert resources["pids"]["limit"] == SPEC.limits.pids
-    assert asked["cap_drop"] == ["ALL"]
-    assert asked["netns"] == {"nsmode": "none"}
-    assert (asked["read_only_filesystem"], asked["no_new_privileges"], asked["httpproxy"]) == (True, True, False)
-    assert {limit["type"] for limit in asked["r_limits"]} >= {"NOFILE", "NPROC", "FSIZE"}
-    assert asked["labels"][LABEL_GROUP] == "group1"
-    assert "userns" not in asked
-    json.dumps(asked)
+    assert body["cap_drop"] == ["ALL"]
+    assert body["netns"] == {"nsmode": "none"}
+    assert (body["read_only_filesystem"], body["no_new_privileges"], body["httpproxy"]) == (True, True, False)
+    assert {limit["type"] for limit in body["r_limits"]} >= {"NOFILE", "NPROC", "FSIZE"}
+    assert body["labels"][LABEL_GROUP] == "group1"
+    assert "userns" not in body
+    json.dumps(body)
 
 
 def test_what_a_host_cannot_hold_is_not_asked_for() -> None:
-    asked = specification(unheld=tuple(HeldLimit), cgroup_parent="", rootless=True)
-    assert asked["resource_limits"] == {}
-    assert asked["cgroups_mode"] == "disabled"
-    assert asked["userns"]["value"] == f"uid={SPEC.runner.uid},gid={SPEC.runner.uid}"
+    body = specification(unheld=tuple(HeldLimit), cgroup_parent="", rootless=True)
+    assert body["resource_limits"] == {}
+    assert body["cgroups_mode"] == "disabled"
+    assert body["userns"]["value"] == f"uid={SPEC.runner.uid},gid={SPEC.runner.uid}"
 
 
 def test_a_gpu_is_one_device_by_its_uuid() -> None:
@@ -86,10 +86,10 @@ def test_podman_is_told_from_docker_by_its_components() -> None:
 
 
 def engine(info: dict[str, Any]) -> PodmanEngine:
-    made = object.__new__(PodmanEngine)
-    made._facts, made._base, made._kills = None, "", KillWatch()
-    made._ask = lambda path: info  # type: ignore[method-assign]
-    return made
+    podman = object.__new__(PodmanEngine)
+    podman._facts, podman._base, podman._kills = None, "", KillWatch()
+    podman._ask = lambda path: info  # type: ignore[method-assign]
+    return podman
 
 
 INFO: dict[str, Any] = {
