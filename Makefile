@@ -24,10 +24,11 @@ test: ## Everything on real parts: lint, unit, functional, integration, deployme
 test-unit: ## Unit tests and doctests alone: no services, no Docker
 	@scripts/test.sh unit
 
-soak: venv ## The fault, cluster and hostile suites for longer, every demo, and examples in images of their own: each fault TRIALS times (default 5), at most MINUTES (default 60)
+soak: venv ## The fault, cluster and hostile suites for longer, the last on each engine, every demo, and examples in images of their own: each fault TRIALS times (default 5), at most MINUTES (default 60)
 	@scripts/system.sh test
 	@$(PYTHON) -m workers.images ensure
 	@PODIUM_ALL_DEMOS=1 PODIUM_FAULT_TRIALS=$(or $(TRIALS),5) timeout --signal=INT $(or $(MINUTES),60)m $(PYTHON) -m pytest -q tests/faults tests/cluster tests/hostile tests/integration/examples
+	@for engine in podman gvisor; do PODIUM_TEST_ENGINE=$$engine timeout --signal=INT 30m $(PYTHON) -m pytest -q tests/hostile || exit 1; done
 
 lint: ## ruff (rules and format), mypy, import-linter, djlint, migrations, lengths of functions
 	@scripts/test.sh lint

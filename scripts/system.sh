@@ -19,6 +19,11 @@ fi
 if [ "${1:-demo}" = test ]; then
     compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || has initdb || missing+=(postgresql)
     has redis-server || missing+=(redis-server)
+    # Further engines, and what a container of Podman's begins with.
+    has podman || missing+=(podman)
+    has catatonit || missing+=(catatonit)
+    has runc || missing+=(runc)
+    has runsc || missing+=(runsc)
     has docker || missing+=(docker.io)
     has slurmctld && has slurmd || missing+=(slurm-wlm)
     has munged || missing+=(munge)

@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.engines import IN_GVISOR
 from tests.hostile.programs import escapes, outputs, resources, truth
 from tests.hostile.programs.answer import ANSWER
 from tests.integration.workers.harness import MIB, SECRET, Bench, Outcome
@@ -201,12 +202,36 @@ OUTPUTS = {
     "unreadable_output": Case(outputs.UNREADABLE_OUTPUT, check=lambda o: o.result["scores"] == {"score": 0.5}),
     "zip_bomb_output": Case(outputs.ZIP_BOMB_OUTPUT, check=lambda o: len(o.outbox["predictions.zip"]) < 1 * MIB),
 }
+# gVisor's kernel answers by itself: what it lets a program have there is nothing of the host's, and is gone with it.
+DIFFERENT_IN_GVISOR = {
+    "fork_bomb": Case(  # each process costs gVisor memory, too
+        resources.FORK_BOMB,
+        "output_invalid",
+        "no_output",
+        limits={"memory_bytes": 512 * MIB},
+        check=lambda o: number_after(o.log, "stopped at") < 64,
+    ),
+    "mem_hog_child": Case(resources.MEM_HOG_CHILD, "memory_limit", "out_of_memory"),
+    "disk_fill_tmp and disk_fill_rootfs": Case(
+        resources.DISK_FILL_TMP,
+        limits={"tmp_bytes": 8 * MIB},
+        check=says("/tmp ENOSPC", "/ EACCES", "/usr EACCES", "/app/program EACCES", "/etc EACCES"),
+    ),
+    "priority_grab": Case(resources.PRIORITY_GRAB),
+    "kernel_writes": Case(escapes.KERNEL_WRITES, check=silent_about("WROTE /sys", "WROTE /proc/sys", "MADE A DEVICE")),
+    "setuid_hunt": Case(escapes.SETUID_HUNT, "program_error", "exit_code", check=says("SETUID []", "CapAmb")),
+    "a pipe named scores.json": Case(outputs.FIFO_SCORES),
+    "a unix socket": Case(outputs.UNIX_SOCKET),
+}
 ALL = RESOURCES | TRUTH | ESCAPES | OUTPUTS
+HERE = ALL | DIFFERENT_IN_GVISOR if IN_GVISOR else ALL
+if IN_GVISOR:
+    HERE.pop("syscall_probe")  # it asks the host's kernel, which does not answer
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", HERE)
 def test_a_hostile_program_comes_to_the_catalogued_end(bench: Bench, name: str) -> None:
-    case = ALL[name]
+    case = HERE[name]
     outcome = bench.run(bench.code_job(case.source, **case.limits))
     seen = (outcome.reason, outcome.code, outcome.result["detail"], outcome.log[-1500:])
     assert outcome.reason == case.reason, seen

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import os
 import uuid
 from collections.abc import Callable, Iterator
 
 import pytest
 
+from tests.engines import VARIABLE
 from tests.hostile.programs.answer import ANSWER
 from tests.integration.workers.harness import MIB, Bench, Outcome
 from workers.engines.users import slot_uid
@@ -77,6 +79,7 @@ def run_in(bench: Bench, image: str, source: str, **limits: float) -> Outcome:
     return bench.see_through(execution)
 
 
+@pytest.mark.skipif(os.environ.get(VARIABLE) == "podman", reason="Podman's builder makes no image with such volumes")
 def test_declared_volumes_are_bounded_and_run_nothing(bench: Bench, build_image: BuildImage) -> None:
     image = build_image(
         "RUN mkdir -p /data /run/deep && chmod 777 /data /run/deep && echo hidden > /data/inside\n"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.engines import IN_GVISOR
 from tests.hostile.programs import neighbours
 from tests.hostile.programs.answer import ANSWER
 from tests.integration.workers.harness import MIB, Bench
@@ -40,7 +41,8 @@ def test_one_run_cannot_use_up_what_the_kernel_counts_for_a_user(
         first = pool.submit(bench.see_through, greedy, alone=False)
         wait_for_log(greedy)
         second = bench.see_through(modest, alone=False)
-        assert ("STARVED" in second.log) == starved, (second.log, first.result().log)
+        # gVisor counts for each run by itself, whoever its user is.
+        assert ("STARVED" in second.log) == (starved and not IN_GVISOR), (second.log, first.result().log)
         first.result()
     bench.assert_nothing_left()
 
@@ -53,7 +55,7 @@ print(os.getuid(), *resource.getrlimit(resource.RLIMIT_NOFILE), *resource.getrli
     execution = bench.prepared(bench.code_job(source + ANSWER, pids=256), slot=5)
     uid, files, _, processes, _ = map(int, bench.see_through(execution).log.split())
     assert uid == slot_uid(bench.worker.key, 5)
-    assert processes == 2 * 256 + 64
+    assert processes == (256 if IN_GVISOR else 2 * 256 + 64)
     host_wide = int(Path("/proc/sys/fs/file-max").read_text())
     assert files == 1024 or (256 * files <= host_wide // 4 and files <= 16384)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.engines import not_in_gvisor
 from tests.hostile.programs import shared
 from tests.integration.workers.harness import Bench, Outcome
 from workers.engines.base import GVISOR
@@ -37,6 +38,7 @@ def either_way(request: pytest.FixtureRequest, bench: Bench, monkeypatch: pytest
     return bench
 
 
+@not_in_gvisor
 def test_a_link_to_the_labels_scores_nothing(either_way: Bench) -> None:
     outcome = either_way.run(job_beside(either_way, shared.LINK_TO_LABELS))
     assert outcome.log.splitlines().pop() == "regular MADE", outcome.log
@@ -45,16 +47,19 @@ def test_a_link_to_the_labels_scores_nothing(either_way: Bench) -> None:
     assert LABEL not in scorer_log(outcome)
 
 
+@not_in_gvisor
 def test_a_link_that_comes_and_goes_scores_nothing(either_way: Bench) -> None:
     outcome = either_way.run(job_beside(either_way, shared.RACE))
     assert outcome.result["scores"] == {"score": -1.0}, scorer_log(outcome)
 
 
+@not_in_gvisor
 def test_honest_predictions_in_the_shared_folder_are_scored(either_way: Bench) -> None:
     outcome = either_way.run(job_beside(either_way, shared.HONEST))
     assert outcome.result["scores"] == {"score": 0.25}, scorer_log(outcome)
 
 
+@not_in_gvisor
 def test_the_mount_alone_follows_no_link(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config, "seccomp_profile", lambda *, plain_files: seccomp_profile(plain_files=False))
     outcome = bench.run(job_beside(bench, shared.LINK_TO_LABELS))
@@ -63,6 +68,7 @@ def test_the_mount_alone_follows_no_link(bench: Bench, monkeypatch: pytest.Monke
     assert "SCORER OSError 40" in scorer_log(outcome), "too many levels of symbolic links"
 
 
+@not_in_gvisor
 def test_without_both_the_label_would_be_scored(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config, "seccomp_profile", lambda *, plain_files: seccomp_profile(plain_files=False))
     monkeypatch.setattr(bench.worker, "quota", False)
@@ -70,6 +76,7 @@ def test_without_both_the_label_would_be_scored(bench: Bench, monkeypatch: pytes
     assert outcome.result["scores"] == {"score": float(LABEL)}, "the control: this is what the other tests keep out"
 
 
+@not_in_gvisor
 def test_a_scorer_is_not_led_out_of_the_folder_when_it_writes(bench: Bench) -> None:
     scorer = """
 import json, os, pathlib, time
@@ -93,6 +100,7 @@ open('/app/shared/ready', 'w').close()
     assert outcome.result["scores"] == {"score": 0.5}, json.dumps(outcome.result)
 
 
+@not_in_gvisor
 def test_links_of_an_output_lead_nowhere_while_the_program_runs(bench: Bench) -> None:
     source = """
 import os

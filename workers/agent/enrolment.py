@@ -76,8 +76,8 @@ def _valid_record(worker: Worker, image_digest: str) -> SelfTest | None:
     return record if same else None
 
 
-def limits_of(worker: Worker, record: SelfTest) -> Host:
-    """The description of the host, with what the test of its limits has shown: what it does not hold, and whether gVisor does."""
+def tested_host(worker: Worker, record: SelfTest) -> Host:
+    """The description of the host, with what the test of its limits has shown."""
     unheld = dict.fromkeys((*worker.facts.unheld, *record.unheld))
     isolations = worker.isolations
     if record.sandbox_fails and worker.runtime != GVISOR:

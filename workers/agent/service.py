@@ -16,7 +16,7 @@ from workers.agent.adoption import Adoption
 from workers.agent.allocation import IdleClock, RunAllowance
 from workers.agent.config import Config, ConfigError
 from workers.agent.context import Worker
-from workers.agent.enrolment import enrol, limits_of
+from workers.agent.enrolment import enrol, tested_host
 from workers.agent.host.cache import StagingCache
 from workers.agent.host.facts import host_record
 from workers.agent.host.gpus import Gpu, choose_gpus, find_gpus
@@ -139,7 +139,7 @@ class Service:
         if self._worker.allocation.job:
             remove_ended_jobs(self._worker)
         self._self_test = enrol(self._worker, when=self._config.self_test, image=self._config.self_test_image)
-        self._worker.host = limits_of(self._worker, self._self_test)
+        self._worker.host = tested_host(self._worker, self._self_test)
         self._worker.isolations = tuple(map(Isolation, self._worker.host.isolations))
         self._adopt_all()
         registered = self._register()

@@ -14,4 +14,7 @@ def engine_for(url: str = "") -> Engine:
         `engine_unreachable`.
     """
     engine = DockerEngine(url or None)
-    return PodmanEngine(url or None) if is_podman(engine.version()) else engine
+    if not is_podman(engine.version()):
+        return engine
+    engine.api.close()
+    return PodmanEngine(url or None)

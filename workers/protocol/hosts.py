@@ -12,7 +12,7 @@ Lines = Annotated[tuple[Line, ...], Field(max_length=MAX_ITEMS)]
 
 
 class Isolation(StrEnum):
-    """What stands between participants' code and the kernel of its host."""
+    """The border between participants' code and the kernel of its host."""
 
     STANDARD = "standard"  # a container
     SANDBOXED = "sandboxed"  # a container whose system calls gVisor answers

@@ -37,7 +37,10 @@ def fitting_runs(worker: ComputeWorker, *, free_gpus: int, now: datetime) -> Que
 
 
 def _isolated(waiting: QuerySet[Run], worker: ComputeWorker) -> QuerySet[Run]:
-    """Leave out code of phases in gVisor, for a worker that has none; what is only to be scored runs anywhere."""
+    """Leave out code of phases in gVisor, for a worker that has none.
+
+    What is only to be scored runs anywhere.
+    """
     phases = Phase.objects.filter(isolation=Isolation.SANDBOXED)
     if worker.has_sandbox or not phases.exists():
         return waiting

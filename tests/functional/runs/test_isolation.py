@@ -1,4 +1,4 @@
-"""Which worker gets a run whose code is to run in gVisor, or that needs a limit which a host does not hold."""
+"""The workers that get code which is to run in gVisor, or that needs a limit."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from workers.protocol.hosts import Isolation as Kinds
 
 def worker(site: Scenario, **host: Any) -> ComputeWorker:
     """A worker that describes its host like this."""
-    made = site.worker()
-    made.host |= host
-    made.save()
-    return made
+    registered = site.worker()
+    registered.host |= host
+    registered.save()
+    return registered
 
 
 def claimed(site: Scenario, by: ComputeWorker) -> Run | None:

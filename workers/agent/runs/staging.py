@@ -204,7 +204,10 @@ class Stager:
         )
 
     def _runtime(self, stage: Stage) -> str:
-        """The engine's runtime for the stage: gVisor for participants' code where the phase asks for it, else the worker's."""
+        """The engine's runtime for the stage.
+
+        That is gVisor for participants' code where the phase asks for it, else the worker's.
+        """
         worker = self.worker
         if stage.name == "scoring" or self.job.isolation != Isolation.SANDBOXED or worker.runtime == GVISOR:
             return worker.runtime

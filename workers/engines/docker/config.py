@@ -173,8 +173,9 @@ def ulimits(spec: StageSpec) -> dict[str, int]:
     # A little more than the largest place that a file could lie in: what is too large for that place ends there with
     # "no space left", and a hole of 1 TB ends at once.
     file_size = max(limits.output_bytes, limits.tmp_bytes) * 21 // 20 + 8 * MIB
-    # Counted for the user, who may have two containers of one run; the control group counts each container.
-    processes = 2 * limits.pids + SPARE_PROCESSES
+    # Counted for the user, who may have two containers of one run; the control group counts each container. gVisor counts each by itself,
+    # and its group has to hold gVisor's own threads, too.
+    processes = limits.pids if spec.runtime == GVISOR else 2 * limits.pids + SPARE_PROCESSES
     return {
         "core": 0,
         "nofile": spec.open_files,

@@ -1,4 +1,4 @@
-"""Podman behind its socket: Docker's interface where it keeps every bound, Podman's own where that does not."""
+"""Podman behind its socket, by Docker's interface where that keeps every bound, else by its own."""
 
 import contextlib
 import math

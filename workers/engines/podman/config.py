@@ -154,7 +154,7 @@ def _bounds(spec: StageSpec, memory_bytes: int, unheld: Collection[HeldLimit]) -
 
 def _cgroup(parent: str) -> dict[str, Any]:
     if not parent:
-        return {"cgroups_mode": "disabled"}
+        return {}  # Podman makes none where it may make none; to forbid them is more than runc understands
     return {
         "cgroup_parent": parent,
         "cgroups_mode": "no-conmon",

@@ -1,7 +1,8 @@
-"""Out-of-memory kills of cgroup v1, which keeps no count of them in a group that outlives the container.
+"""Out-of-memory kills of cgroup v1.
 
-The limit that counts is set on the container's parent group, by the worker; the container's own is a little higher. So the kernel
-reports each kill to whoever watches the parent, and no removal of a group is taken for one.
+It keeps no count of them in a group that outlives the container. The limit that counts is set on the container's parent group, by the
+worker; the container's own is a little higher. So the kernel reports each kill to whoever watches the parent, and no removal of a group
+is taken for one.
 """
 
 import os
@@ -46,7 +47,7 @@ class KillWatch:
                 ) from error
 
     def has_killed(self, cgroup: Cgroup) -> bool | None:
-        """True if the kernel killed a process in this group since `begin`; None where this process did not watch it."""
+        """True if the kernel killed a process in this group since `begin`; None where nobody watched."""
         key = str(cgroup.path)
         with self._lock:
             event = self._events.get(key)

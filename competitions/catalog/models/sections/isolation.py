@@ -1,4 +1,4 @@
-"""What stands between participants' code and the kernel of its host."""
+"""The border between participants' code and the kernel of its host."""
 
 from collections.abc import Mapping
 from typing import ClassVar

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ SPEC = StageSpec(
     "group1",
     cpuset="0,1",
 )
+RECORDED = Path(__file__).parents[3] / "data" / "cgroups" / "linux-6.1"  # its README says where
 FACTS = EngineFacts("Podman", "4.3.1", "v1", "cgroupfs", "debian 12", "6.1", "overlay")
 
 
@@ -45,25 +47,25 @@ def specification(spec: StageSpec = SPEC, **changes: Any) -> dict[str, Any]:
 
 
 def test_a_container_is_bounded_and_has_nothing_that_it_does_not_need() -> None:
-    asked = specification()
-    resources = asked["resource_limits"]
+    body = specification()
+    resources = body["resource_limits"]
     assert resources["memory"] == {"limit": 1 << 28, "swap": 1 << 28}
     assert resources["cpu"] == {"quota": 150_000, "period": 100_000, "cpus": "0,1"}
     assert resources["pids"]["limit"] == SPEC.limits.pids
-    assert asked["cap_drop"] == ["ALL"]
-    assert asked["netns"] == {"nsmode": "none"}
-    assert (asked["read_only_filesystem"], asked["no_new_privileges"], asked["httpproxy"]) == (True, True, False)
-    assert {limit["type"] for limit in asked["r_limits"]} >= {"NOFILE", "NPROC", "FSIZE"}
-    assert asked["labels"][LABEL_GROUP] == "group1"
-    assert "userns" not in asked
-    json.dumps(asked)
+    assert body["cap_drop"] == ["ALL"]
+    assert body["netns"] == {"nsmode": "none"}
+    assert (body["read_only_filesystem"], body["no_new_privileges"], body["httpproxy"]) == (True, True, False)
+    assert {limit["type"] for limit in body["r_limits"]} >= {"NOFILE", "NPROC", "FSIZE"}
+    assert body["labels"][LABEL_GROUP] == "group1"
+    assert "userns" not in body
+    json.dumps(body)
 
 
 def test_what_a_host_cannot_hold_is_not_asked_for() -> None:
-    asked = specification(unheld=tuple(HeldLimit), cgroup_parent="", rootless=True)
-    assert asked["resource_limits"] == {}
-    assert asked["cgroups_mode"] == "disabled"
-    assert asked["userns"]["value"] == f"uid={SPEC.runner.uid},gid={SPEC.runner.uid}"
+    body = specification(unheld=tuple(HeldLimit), cgroup_parent="", rootless=True)
+    assert body["resource_limits"] == {}
+    assert "cgroup_parent" not in body
+    assert body["userns"]["value"] == f"uid={SPEC.runner.uid},gid={SPEC.runner.uid}"
 
 
 def test_a_gpu_is_one_device_by_its_uuid() -> None:
@@ -84,10 +86,10 @@ def test_podman_is_told_from_docker_by_its_components() -> None:
 
 
 def engine(info: dict[str, Any]) -> PodmanEngine:
-    made = object.__new__(PodmanEngine)
-    made._facts, made._base, made._kills = None, "", KillWatch()
-    made._ask = lambda path: info  # type: ignore[method-assign]
-    return made
+    podman = object.__new__(PodmanEngine)
+    podman._facts, podman._base, podman._kills = None, "", KillWatch()
+    podman._ask = lambda path: info  # type: ignore[method-assign]
+    return podman
 
 
 INFO: dict[str, Any] = {
@@ -119,6 +121,20 @@ def test_one_whose_user_was_delegated_nothing_holds_nobody_to_anything() -> None
     assert podman.facts().unheld == tuple(HeldLimit)
     assert podman.usage("g").memory_peak_bytes is None
     assert list(podman.groups("g")) == []
+
+
+def test_the_counters_of_a_recorded_host_with_cgroup_v2_tell_of_a_kill_after_the_containers_group_is_gone() -> None:
+    used = Cgroup("run1", version="v2", driver="cgroupfs", root=RECORDED).read()
+    assert used.oom_kills == 1
+    assert used.cpu_s == 1.092489
+    assert (used.memory_bytes, used.memory_peak_bytes) == (20480, 33_562_624)
+
+
+def test_a_group_of_cgroup_v2_in_which_nothing_was_killed_says_so(tmp_path: Path) -> None:
+    shutil.copytree(RECORDED, tmp_path, dirs_exist_ok=True)
+    events = tmp_path / "podium/run1/memory.events"
+    events.write_text(events.read_text().replace("oom_kill 1", "oom_kill 0"))
+    assert Cgroup("run1", version="v2", driver="cgroupfs", root=tmp_path).read().oom_kills == 0
 
 
 def test_a_worker_that_may_not_write_to_control_groups_says_so(tmp_path: Path) -> None:
