@@ -114,7 +114,7 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:rules": ("get", EVERYBODY, {}),
     "web:conduct": ("get", EVERYBODY, {}),
     "web:results": ("get", EVERYBODY, {}),
-    "web:certificate-make": ("post", "", {"A": 302, "SMTOXR": 409}),  # the competition gives none
+    "web:certificate-make": ("post", "", {"A": 302, "SMTOXR": 422}),  # it asks for a name
     "web:certificate": ("get", "", {EVERYBODY: 404}),
     "web:conduct-file": ("get", EVERYBODY, {}),
     "web:page": ("get", EVERYBODY, {}),
@@ -607,7 +607,7 @@ OTHERWISE: dict[tuple[str, ...], Callable[[PermissionSite], dict[str, Any]]] = {
     ("codabench:board",): lambda world: {"pk": world.site.phase.leaderboard.pk},
     ("codabench:participant",): lambda world: {"pk": world.site.competition.registrations.earliest("pk").pk},
     ("api:task",): lambda world: {"key": world.site.phase.tasks.get().key},
-    ("api:queue",): lambda world: {"name": world.site.queue.name},
+    ("api:queue", "launcher-queue-depth"): lambda world: {"name": world.site.queue.name},
     ("codabench:queue",): lambda world: {"pk": world.site.queue.pk},
     ("codabench:task",): lambda world: {"pk": world.site.phase.tasks.get().pk},
     ("web:download", "api:file"): lambda world: {"name": "starting_kit"},

@@ -289,7 +289,7 @@ def test_a_reported_score_is_compared_with_the_one_found_where_it_may_be_seen(si
     ask(site, "reported", "number", compared_with="mae")
     submission = site.score(sent(site, {"reported": "0.08"}), 0.0853)
     page = user_client(site.member()).get(reverse("web:submission", args=[submission.pk])).content.decode()
-    assert "reported 0.0800, found here 0.0853, difference -0.0053" in page
+    assert "reported 0.0800, found here 0.0853, difference \N{MINUS SIGN}0.0053" in page
     upload = site.upload(prediction_bytes(), FILE_NAME.replace("test-dev", "test-challenge"))
     sealed = submission_create(
         NewSubmission(
