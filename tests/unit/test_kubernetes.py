@@ -99,7 +99,7 @@ def test_the_scaler_asks_for_a_number_that_the_site_answers() -> None:
         assert (trigger["type"], metadata["authMode"]) == ("metrics-api", "bearer")
         url = urlsplit(metadata["url"])
         assert resolve(url.path).url_name == "launcher-queue-depth"
-        assert set(parse_qs(url.query)) == {"gpus", "max_wall_s", "max_memory_bytes"}
+        assert set(parse_qs(url.query)) == {"gpus", "isolation", "max_wall_s", "max_memory_bytes"}
         assert metadata["valueLocation"] == "total"
         authentication = {each["metadata"]["name"]: each["spec"] for each in of_kind("TriggerAuthentication")}
         (secret,) = authentication[trigger["authenticationRef"]["name"]]["secretTargetRef"]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from workers.agent.config import ConfigError, checked_site, read_token
+from workers.protocol.hosts import Isolation
 
 NAME: Final = re.compile(r"\A[a-z0-9]([a-z0-9-]{0,28}[a-z0-9])?\Z")
 QUEUE: Final = re.compile(r"\A[a-z0-9][a-z0-9-]{0,62}\Z")
@@ -36,6 +37,7 @@ class JobKind:
     queue: str
     queue_token_file: str
     gpus: int = 0
+    isolations: tuple[str, ...] = (Isolation.STANDARD.value,)
     partition: str = ""
     account: str = ""
     qos: str = ""
@@ -129,6 +131,10 @@ def _kind(table: Mapping[str, Any], where: str) -> JobKind:
         value = getattr(kind, setting)
         if not PLAIN.match(value):
             raise ConfigError(f"'{where}{setting}' must be a name as Slurm has it, without blanks, not {value!r}")
+    if not kind.isolations or set(kind.isolations) - set(Isolation):
+        raise ConfigError(
+            f"'{where}isolations' must be a list of some of {', '.join(Isolation)}, not {list(kind.isolations)}"
+        )
     for low, high in (("minimum", "maximum"), ("min_time_min", "max_time_min")):
         if getattr(kind, low) > getattr(kind, high):
             raise ConfigError(f"'{where}{low}' is {getattr(kind, low)}, more than '{where}{high}'")

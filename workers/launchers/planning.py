@@ -67,18 +67,22 @@ def share_classes(
 ) -> tuple[dict[str, list[ResourceClass]], tuple[Problem, ...]]:
     """The classes of a queue by the kind of jobs that serves them, and what no kind serves.
 
-    A class goes to the first kind with as many GPUs into which it fits, else to the first with more.
+    A class goes to the first kind of its isolation with as many GPUs into which it fits, else to the first with more.
     """
     shares: dict[str, list[ResourceClass]] = {kind.name: [] for kind in kinds}
     problems = []
     for need in depth.classes:
-        candidates = sorted((kind for kind in kinds if kind.gpus >= need.gpus), key=lambda kind: kind.gpus)
+        isolating = [kind for kind in kinds if need.isolation in kind.isolations]
+        candidates = sorted((kind for kind in isolating if kind.gpus >= need.gpus), key=lambda kind: kind.gpus)
         reasons = [(kind, why_too_large(kind, need)) for kind in candidates]
         fitting = next((kind for kind, reason in reasons if reason is None), None)
         if fitting is not None:
             shares[fitting.name].append(need)
         elif need.waiting and reasons:
             problems += [reason for _, reason in reasons[-1:] if reason is not None]
+        elif need.waiting and not isolating:
+            words = f"{need.waiting} runs wait that need the isolation “{need.isolation}”, and no kind of jobs for the queue offers it."
+            problems.append(Problem(queue=depth.queue, kind=kinds[0].name, setting="isolations", detail=words))
         elif need.waiting:
             words = f"{need.waiting} runs wait that need a GPU, and no kind of jobs for the queue has one."
             problems.append(Problem(queue=depth.queue, kind=kinds[0].name, setting="gpus", detail=words))

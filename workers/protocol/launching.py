@@ -6,6 +6,7 @@ from typing import Annotated, Final
 from pydantic import BeforeValidator, Field, model_validator
 
 from workers.protocol.calls import JobId
+from workers.protocol.hosts import Isolation
 from workers.protocol.messages import Line, Message, Sentence, Word, line
 
 MAX_JOBS: Final = 5000
@@ -27,6 +28,7 @@ class ResourceClass(Message):
     gpus: Annotated[int, Field(strict=True, ge=0, le=64)]
     memory_bytes: Bytes
     wall_s: Seconds
+    isolation: Isolation = Isolation.STANDARD
     waiting: Count
     held: Count
 

@@ -13,6 +13,7 @@ from competitions.compute.models import Launcher
 from competitions.runs.leases.results import InvalidResult
 from competitions.runs.queue.demand import class_depth, launcher_depth, queue_depths
 from competitions.runs.worker_api.views import UNAUTHORIZED, bearer, body_message, message_limit, worker_view
+from workers.protocol.hosts import Isolation
 from workers.protocol.launching import LauncherReport, QueueDepth, ResourceClass
 
 BOUNDS: Final = ("gpus", "max_memory_bytes", "max_wall_s")  # of the runs that are counted
@@ -44,7 +45,12 @@ def queue_depth(request: HttpRequest, name: str) -> HttpResponse:
     queue = launcher_queue(token_launcher(request), name)
     bounds = {bound: _number(request, bound) for bound in BOUNDS}
     (whole,) = queue_depths([queue], now=timezone.now())
-    classes = [each for each in whole.classes if _is_within(each, bounds)]
+    isolation = _isolation(request)
+    classes = [
+        each
+        for each in whole.classes
+        if _is_within(each, bounds) and (isolation is None or each.isolation == isolation)
+    ]
     shown: QueueDepth = class_depth(queue, classes)
     return JsonResponse(shown.model_dump(mode="json"))
 
@@ -56,6 +62,15 @@ def _number(request: HttpRequest, bound: str) -> int | None:
     if not (value.isascii() and value.isdecimal() and len(value) <= 18):
         raise InvalidResult(f"'{bound}' must be a whole number, such as {bound}=1, not {ascii(value)[:60]}.")
     return int(value)
+
+
+def _isolation(request: HttpRequest) -> Isolation | None:
+    value = request.GET.get("isolation")
+    if value is None:
+        return None
+    if value not in list(Isolation):
+        raise InvalidResult(f"'isolation' must be one of {', '.join(Isolation)}, not {ascii(value)[:60]}.")
+    return Isolation(value)
 
 
 def _is_within(each: ResourceClass, bounds: dict[str, int | None]) -> bool:

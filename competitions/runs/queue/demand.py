@@ -7,13 +7,14 @@ from itertools import takewhile
 from typing import Any, Final
 
 from django.conf import settings
-from django.db.models import BigIntegerField, Case, Count, F, Q, QuerySet, Value, When
+from django.db.models import BigIntegerField, Case, CharField, Count, F, Q, QuerySet, Value, When
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Cast, Greatest, Least
 
 from competitions.compute.models import ClusterJob, Launcher, Queue
 from competitions.runs.models import Attempt, Run
 from competitions.submissions.states import HELD, State
+from workers.protocol.hosts import Isolation
 from workers.protocol.launching import MAX_JOBS, Depth, QueueDepth, ResourceClass
 from workers.protocol.plan import Needs
 from workers.protocol.smoke import SMOKE_WALL_S
@@ -21,6 +22,8 @@ from workers.protocol.smoke import SMOKE_WALL_S
 LOOKED_BACK: Final = 10  # jobs
 PHASE: Final = "submission__phase__"
 BESIDE_SCORING: Final = Q(task__ingestion_program__isnull=False, task__ingestion_only_during_scoring=True)
+# Queue, GPUs, isolation, memory and seconds.
+ClassKey = tuple[int, int, str, int, int]
 TWO_PROGRAMS: Final = Q(task__ingestion_program__isnull=False) & Q(**{f"{PHASE}as_on_codabench": True})
 
 
@@ -65,6 +68,13 @@ def needed_memory() -> Combinable:
     )
 
 
+def needed_isolation() -> Combinable:
+    """Of a run: gVisor for code of phases that ask for it; what is only to be scored runs anywhere."""
+    is_sandboxed = Q(**{f"{PHASE}isolation": Isolation.SANDBOXED}) & ~Q(needs=Needs.SCORING)
+    standard, sandboxed = Value(Isolation.STANDARD.value), Value(Isolation.SANDBOXED.value)
+    return Case(When(is_sandboxed, then=sandboxed), default=standard, output_field=CharField())
+
+
 def _limit(setting: str) -> Cast:
     return _whole(F(f"{PHASE}{setting}"))
 
@@ -92,7 +102,7 @@ def queue_depths(queues: Iterable[Queue], *, now: datetime) -> tuple[QueueDepth,
     waiting = Run.objects.filter(queue__in=chosen, queue__is_paused=False, state=State.QUEUED)
     waiting = waiting.filter(faults__lt=settings.MAX_ATTEMPTS)
     held = Run.objects.filter(queue__in=chosen, state__in=HELD).exclude(worker=None).exclude(worker__job="")
-    counts: dict[tuple[int, int, int, int], list[int]] = {}
+    counts: dict[ClassKey, list[int]] = {}
     for place, runs in enumerate((waiting, held)):
         for key, count in _by_class(runs):
             counts.setdefault(key, [0, 0])[place] += count
@@ -131,25 +141,28 @@ def _fruitless_jobs(queue: Queue) -> int:
     return sum(1 for _ in takewhile(lambda job: job not in useful, newest))
 
 
-def _by_class(runs: QuerySet[Run]) -> list[tuple[tuple[int, int, int, int], int]]:
-    """((queue, GPUs, memory, seconds), number of runs)."""
-    classes = runs.alias(at_most_bytes=needed_memory(), at_most_s=needed_seconds()).order_by()
-    rows: Iterable[Any] = classes.values_list("queue", "gpus", F("at_most_bytes"), F("at_most_s")).annotate(
-        runs=Count("*")
-    )
-    return [((row[0], row[1], row[2], row[3]), row[4]) for row in rows]
+def _by_class(runs: QuerySet[Run]) -> list[tuple[ClassKey, int]]:
+    """((queue, GPUs, isolation, memory, seconds), number of runs)."""
+    classes = runs.alias(
+        isolation=needed_isolation(), at_most_bytes=needed_memory(), at_most_s=needed_seconds()
+    ).order_by()
+    rows: Iterable[Any] = classes.values_list(
+        "queue", "gpus", F("isolation"), F("at_most_bytes"), F("at_most_s")
+    ).annotate(runs=Count("*"))
+    return [((row[0], row[1], row[2], row[3], row[4]), row[5]) for row in rows]
 
 
-def _classes(queue: Queue, counts: dict[tuple[int, int, int, int], list[int]]) -> list[ResourceClass]:
+def _classes(queue: Queue, counts: dict[ClassKey, list[int]]) -> list[ResourceClass]:
     return [
         ResourceClass(
             gpus=1 if gpus else 0,  # a run gets one, whatever its phase says
+            isolation=Isolation(isolation),
             memory_bytes=memory_bytes,
             wall_s=wall_s,
             waiting=waiting,
             held=held,
         )
-        for (pk, gpus, memory_bytes, wall_s), (waiting, held) in sorted(counts.items())
+        for (pk, gpus, isolation, memory_bytes, wall_s), (waiting, held) in sorted(counts.items())
         if pk == queue.pk
     ]
 

@@ -9,6 +9,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from competitions.catalog.models import Phase
 from competitions.compute.launchers import expected_nodes, launcher_issue_token, remove_gone_workers
 from competitions.compute.models import ClusterJob, ComputeWorker, Launcher, Queue
 from competitions.runs import dispatch
@@ -184,6 +185,10 @@ def test_a_scaler_reads_one_number_of_the_runs_within_bounds(code_site: Scenario
     assert total(gpus="0") == 1
     assert total(gpus="1", max_wall_s="14999") == 0
     assert total(max_memory_bytes=str(2 * GIB)) == 1
+    Phase.objects.filter(pk=code_site.phase.pk).update(isolation="sandboxed")
+    assert (total(isolation="standard"), total(isolation="sandboxed")) == (1, 1), "predictions are scored anywhere"
+    wrong = launcher.get("launcher-queue-depth", name, isolation="vm").json()["detail"]
+    assert wrong == "'isolation' must be one of standard, sandboxed, not 'vm'."
     refused = launcher.get("launcher-queue-depth", name, gpus="one")
     assert (refused.status_code, refused.json()["code"]) == (422, "invalid_result")
     assert "'gpus' must be a whole number" in refused.json()["detail"]

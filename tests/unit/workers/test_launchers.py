@@ -24,6 +24,7 @@ from workers.launchers.slurm import (
     setting_for,
     waiting_problem,
 )
+from workers.protocol.hosts import Isolation
 from workers.protocol.launching import Depth, LauncherReport, QueueDepth, ResourceClass
 
 MIB = 1 << 20
@@ -49,6 +50,17 @@ def need(
     waiting: int = 1, *, gpus: int = 0, memory_mib: int = 1024, wall_s: int = 3600, held: int = 0
 ) -> ResourceClass:
     return ResourceClass(gpus=gpus, memory_bytes=memory_mib * MIB, wall_s=wall_s, waiting=waiting, held=held)
+
+
+def test_code_for_gvisor_waits_for_a_kind_of_jobs_that_has_it() -> None:
+    sandboxed = need().model_copy(update={"isolation": Isolation.SANDBOXED})
+    depth = QueueDepth(queue="default", waiting=1, held=0, total=1, classes=(sandboxed,))
+    shares, (problem,) = share_classes([kind()], depth)
+    assert (shares, problem.setting) == ({"cpu": []}, "isolations")
+    assert "need the isolation “sandboxed”" in problem.detail
+    with_gvisor = kind(name="gvisor", isolations=("standard", "sandboxed"))
+    shares, problems = share_classes([kind(), with_gvisor], depth)
+    assert (shares, problems) == ({"cpu": [], "gvisor": [sandboxed]}, ())
 
 
 def alive(number: int, **fields: Any) -> AliveJob:
