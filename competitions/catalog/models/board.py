@@ -60,9 +60,11 @@ class Leaderboard(models.Model):
         "changes nothing.",
     )
     visibility = models.CharField(max_length=10, choices=Visibility, default=Visibility.AS_PHASE)
-    is_hidden = models.BooleanField(default=False, help_text="Seen by organizers alone.")
-    is_transposed = models.BooleanField(default=False, help_text="Teams as columns, and columns as rows.")
-    shows_tasks = models.BooleanField(default=False, help_text="Show each score for each task too.")
+    is_hidden = models.BooleanField("hidden", default=False, help_text="Seen by organizers alone.")
+    is_transposed = models.BooleanField("teams as columns", default=False, help_text="And columns as rows.")
+    shows_tasks = models.BooleanField(
+        "scores of each task", default=False, help_text="Beside the score over all tasks."
+    )
     breaks_ties = models.BooleanField(
         "tell equal rows apart",
         default=False,
@@ -238,8 +240,8 @@ class Column(models.Model):
         default=True,
         help_text="Rank by the value as shown, so that equal-looking scores share a rank. Off: by at least ten digits after the point.",
     )
-    is_primary = models.BooleanField(default=False, help_text="The column that decides the rank.")
-    is_hidden = models.BooleanField(default=False)
+    is_primary = models.BooleanField("decides the rank", default=False, help_text="One column of a board does.")
+    is_hidden = models.BooleanField("hidden", default=False)
 
     form: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "Column": (

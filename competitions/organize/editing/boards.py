@@ -37,9 +37,6 @@ class BoardForm(CompetitionForm):
         fields = setting_names(Leaderboard)
         labels: ClassVar[dict[str, str]] = {
             "index": "Place",
-            "is_hidden": "Hidden",
-            "is_transposed": "Teams as columns",
-            "shows_tasks": "Scores of each task",
         }
 
     def __init__(

@@ -18,6 +18,7 @@ from competitions.leaderboards.reading.results import known_results
 from competitions.leaderboards.reading.submission_scores import load_boards, with_scores
 from competitions.organize.refusals import QUEUE_MISSING, REASON_MISSING, NothingChosen
 from competitions.runs.bulk import runs_move_to_queue
+from competitions.runs.models import Run
 from competitions.runs.services import submission_cancel, submission_rerun
 from competitions.runs.starting import submission_start
 from competitions.submissions.models import Submission
@@ -90,6 +91,7 @@ class OrganizersRow:
     submission: Submission
     scores: list[tuple[Column, str]]
     withholds_scores: bool
+    detail: str = ""  # the sentence with which it failed
 
 
 def submission_rows(submissions: Sequence[Submission], reader: Reader) -> list[OrganizersRow]:
@@ -99,7 +101,17 @@ def submission_rows(submissions: Sequence[Submission], reader: Reader) -> list[O
     for submission in submissions:
         submission.phase = phases[submission.phase_id]
     results = [(scored.submission, known_results(scored, reader)) for scored in with_scores(submissions)]
-    return [OrganizersRow(submission, result.values, result.withholds_scores) for submission, result in results]
+    details = _failure_details([submission.pk for submission in submissions if submission.status == State.FAILED])
+    return [
+        OrganizersRow(submission, result.values, result.withholds_scores, details.get(submission.pk, ""))
+        for submission, result in results
+    ]
+
+
+def _failure_details(failed: Sequence[int]) -> dict[int, str]:
+    """The sentence with which each of these submissions failed, as its team reads it."""
+    runs = Run.objects.filter(submission__in=failed, state=State.FAILED).exclude(detail="").order_by("-pk")
+    return dict(runs.values_list("submission", "detail")) if failed else {}
 
 
 def chosen_submissions(competition: Competition, numbers: Sequence[int]) -> QuerySet[Submission]:

@@ -222,6 +222,15 @@ def test_what_is_no_number_of_a_submission_chooses_none(site: Scenario, organize
     assert "No submission was chosen" in answer.content.decode()
 
 
+def test_the_list_says_the_first_words_of_a_failure(site: Scenario, organizer: Client) -> None:
+    failed = site.submit()
+    Submission.objects.filter(pk=failed.pk).update(status="failed", reason="program_error")
+    failed.runs.update(state="failed", reason="program_error", detail="No module named 'rdkit'. " + "More. " * 50)
+    text = organizer.get(f"/host/competitions/{site.competition.slug}/submissions/").content.decode()
+    assert "the program failed: No module named &#x27;rdkit&#x27;. More." in text
+    assert "More. " * 30 not in text
+
+
 def test_a_filter_that_is_not_right_is_said(site: Scenario, organizer: Client) -> None:
     page = organizer.get(f"/host/competitions/{site.competition.slug}/submissions/" + "?state=bogus")
     assert "bogus is not one of the available choices" in page.content.decode()
