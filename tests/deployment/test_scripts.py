@@ -78,7 +78,9 @@ def test_functions_that_grow_too_long_are_named(tmp_path: Path, text: str, statu
 def test_an_unknown_suite_is_refused_before_anything_runs() -> None:
     done = run("scripts/test.sh", "untit")
     assert done.returncode == 2
-    assert "there are lint, unit, functional, integration, deployment, hostile, faults, cluster and browser" in done.stderr
+    assert (
+        "there are lint, unit, functional, integration, deployment, hostile, faults, cluster and browser" in done.stderr
+    )
 
 
 def test_the_program_podium_runs_from_any_folder(tmp_path: Path) -> None:
