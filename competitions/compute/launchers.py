@@ -9,7 +9,15 @@ from typing import Any, Final
 from django.db import transaction
 from django.db.models import QuerySet
 
-from competitions.compute.models import ClusterJob, ComputeWorker, Launcher, Queue, cluster_job_ended, digest
+from competitions.compute.models import (
+    LAUNCHER_SILENT_AFTER_S,
+    ClusterJob,
+    ComputeWorker,
+    Launcher,
+    Queue,
+    cluster_job_ended,
+    digest,
+)
 from core.refusals import RefusalKind
 from workers.protocol.launching import JobReport, JobState, LauncherReport
 
@@ -150,7 +158,7 @@ class ExpectedNode:
 
 def expected_nodes(queues: Iterable[Queue], *, now: datetime) -> Mapping[int, ExpectedNode]:
     """By queue: the next node that comes, of launchers that have reported lately."""
-    heard = now - timedelta(seconds=300)
+    heard = now - timedelta(seconds=LAUNCHER_SILENT_AFTER_S)
     jobs = ClusterJob.objects.filter(
         queue__in=list(queues), state=ClusterJob.State.PENDING, launcher__last_seen_at__gte=heard
     )
@@ -190,7 +198,7 @@ def queue_jobs(queue: Queue) -> QuerySet[ClusterJob]:
 def remove_gone_workers(*, now: datetime) -> int:
     """Remove workers that were jobs of a cluster and are long gone.
 
-    Each job registers as a worker of its own.     Runs and attempts keep what they say of them; receipts hold the hardware.
+    Each job registers as a worker of its own. Runs and attempts keep what they say of them; receipts hold the hardware.
     """
     gone = ComputeWorker.objects.exclude(job="").filter(last_seen_at__lt=now - GONE_WORKERS_KEPT)
     count, _ = gone.filter(runs__isnull=True).delete()
