@@ -18,7 +18,7 @@ help: ## List the targets
 demo: ## A running site with a small competition; CHECK=1: exit 0 once every baseline is scored as expected; DEMO=ogb-lsc: another; TEAMS=0: no simulated teams; PORT=9000
 	@scripts/demo.sh $(if $(filter-out 0 no false,$(CHECK)),--check) $(if $(DEMO),--content $(DEMO)) $(if $(TEAMS),--teams $(TEAMS)) $(if $(PORT),--port $(PORT))
 
-test: ## Everything on real parts: lint, unit, functional, integration, deployment, hostile, faults, cluster, browser; SUITES="lint unit" for some
+test: ## Everything on real parts: lint, unit, functional, integration, client, deployment, hostile, faults, cluster, browser; SUITES="lint unit" for some
 	@scripts/test.sh $(SUITES)
 
 test-unit: ## Unit tests and doctests alone: no services, no Docker
@@ -29,6 +29,7 @@ soak: venv ## The fault, cluster and hostile suites for longer, the last on each
 	@$(PYTHON) -m workers.images ensure
 	@PODIUM_ALL_DEMOS=1 PODIUM_FAULT_TRIALS=$(or $(TRIALS),5) timeout --signal=INT $(or $(MINUTES),60)m $(PYTHON) -m pytest -q tests/faults tests/cluster tests/hostile tests/integration/examples
 	@for engine in podman gvisor; do PODIUM_TEST_ENGINE=$$engine timeout --signal=INT 30m $(PYTHON) -m pytest -q tests/hostile || exit 1; done
+	@PODIUM_TEST_ENGINE=podman-rootless timeout --signal=INT 60m scripts/without_root.sh $(PYTHON) -m pytest -q -p no:cacheprovider tests/hostile tests/contract/engines
 
 lint: ## ruff (rules and format), mypy, import-linter, djlint, migrations, lengths of functions
 	@scripts/test.sh lint

@@ -17,7 +17,7 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal, NotRequired, TypedDict, get_args
+from typing import Final, Literal, NotRequired, TypedDict, get_args
 
 FORMAT: Final = "podium-commitment/2"
 EntryKey = Literal["submission", "team", "sha256", "received_at", "is_baseline", "scores"]
@@ -343,7 +343,7 @@ def main(
     arguments: Sequence[str],
     *,
     parser_type: type[argparse.ArgumentParser] = argparse.ArgumentParser,
-    verify_snapshot: Callable[[Mapping[str, Any], argparse.Namespace], int] | None = None,
+    verify_snapshot: Callable[[Mapping[str, object], argparse.Namespace], int] | None = None,
 ) -> int:
     """`podium verify`: 0 the board is what was committed to, 1 it is not, 2 the file is no manifest.
 

@@ -29,7 +29,7 @@ class SignedSnapshot(TypedDict):
     signature: str
 
 
-def sign_snapshot(document: dict[str, Any], key: Ed25519PrivateKey) -> SignedSnapshot:
+def sign_snapshot(document: dict[str, object], key: Ed25519PrivateKey) -> SignedSnapshot:
     """The file of a snapshot.
 
     >>> document = {"url": "", "made_at": "", "key_url": "", "rows": [1]}
@@ -47,7 +47,7 @@ def sign_snapshot(document: dict[str, Any], key: Ed25519PrivateKey) -> SignedSna
     }
 
 
-def snapshot_faults(snapshot: Mapping[str, Any], *, digest: str = "", key: str = "") -> list[str]:
+def snapshot_faults(snapshot: Mapping[str, object], *, digest: str = "", key: str = "") -> list[str]:
     """All that does not agree, in words; empty when the file is what its site signed.
 
     `digest`, `key`: those that were noted down elsewhere. Raises `ManifestInvalid`.
@@ -80,7 +80,7 @@ def _is_signed(digest: bytes, signed: SignedSnapshot) -> bool:
     return True
 
 
-def verify_snapshot(snapshot: Mapping[str, Any], options: argparse.Namespace) -> int:
+def verify_snapshot(snapshot: Mapping[str, object], options: argparse.Namespace) -> int:
     """`podium verify` of a snapshot: 0 it is what its site signed, 1 it is not. Raises `ManifestInvalid`."""
     faults = snapshot_faults(snapshot, digest=options.digest, key=options.key)
     _report(snapshot, faults, as_json=options.json)

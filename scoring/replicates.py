@@ -308,7 +308,7 @@ def write(output: str | os.PathLike[str], replicates: Mapping[str, Replicates]) 
         key: {"stream": each.stream, "share_items": each.share_items, "items": each.items}
         for key, each in replicates.items()
     }
-    arrays: dict[str, Any] = {key: each.values.astype(np.float32) for key, each in replicates.items()}
+    arrays: dict[str, object] = {key: each.values.astype(np.float32) for key, each in replicates.items()}
     _write_arrays(Path(output) / REPLICATES_FILE, arrays, {"format": 1, "keys": described})
 
 
@@ -324,7 +324,7 @@ def write_losses(output: str | os.PathLike[str], losses: Mapping[str, ArrayLike]
     ...     sorted(np.load(Path(folder) / LOSSES_FILE))
     ['mae', 'podium.json']
     """
-    arrays: dict[str, Any] = {key: np.asarray(values, dtype=np.float32) for key, values in losses.items()}
+    arrays: dict[str, object] = {key: np.asarray(values, dtype=np.float32) for key, values in losses.items()}
     _write_arrays(Path(output) / LOSSES_FILE, arrays, {"format": 1, "name": name})
 
 
@@ -404,7 +404,7 @@ def _vector(values: NDArray[Any], key: str) -> NDArray[Any]:
     return numbers
 
 
-def _read_arrays(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+def _read_arrays(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, object]]:
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}

@@ -293,7 +293,7 @@ def _bad(what: str) -> ScoringInputError:
     return ScoringInputError("bad_json", SLICES_FILE, what, "write it with scoring.slices.write")
 
 
-def _mapping(value: object, limit: int = MAX_SLICINGS) -> dict[str, Any]:
+def _mapping(value: object, limit: int = MAX_SLICINGS) -> dict[str, object]:
     if not isinstance(value, dict) or len(value) > limit:
         raise _bad(f"slices of a score are no mapping of at most {limit} slicings")
     return value

@@ -34,6 +34,7 @@ check "known vulnerabilities" "$bin/python" scripts/checks/audit_dependencies.py
 check docs scripts/docs.sh
 check words "$bin/python" scripts/checks/words.py
 check functions "$bin/python" scripts/checks/function_lengths.py competitions platform client files workers scoring examples scripts tests
+check "switched off" "$bin/python" scripts/checks/switched_off.py
 check "shell syntax" bash -n scripts/*.sh workers/*.sh .ci/run
 
 [ ${#failed[@]} -eq 0 ] || { echo "lint: failed: ${failed[*]}"; exit 1; }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs one suite on a machine that is prepared: lint, unit, functional, integration, deployment, hostile, faults, cluster or browser. scripts/test.sh calls it.
+# Runs one suite on a machine that is prepared: lint, unit, functional, integration, client, deployment, hostile, faults, cluster or browser. scripts/test.sh calls it.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -21,7 +21,7 @@ lint) exec scripts/lint.sh ;;
 # Unit and functional tests make their tables from the models; the other suites by the migrations, as sites do.
 unit) run_pytest -n "${PYTEST_PROCESSES:-2}" --dist worksteal --no-migrations tests/unit tests/contract/stores && run_doctests ;;
 functional) run_pytest -n "${PYTEST_PROCESSES:-2}" --dist worksteal --no-migrations tests/functional ;;
-integration) run_pytest tests/contract/engines tests/client tests/integration ;;
-deployment | hostile | faults | cluster | browser) run_pytest "tests/$1" ;;
+integration) run_pytest tests/contract/engines tests/integration ;;
+client | deployment | hostile | faults | cluster | browser) run_pytest "tests/$1" ;;
 *) echo "suite: no suite is called $1" >&2; exit 2 ;;
 esac

@@ -2,7 +2,7 @@
 # Installs Debian or Ubuntu packages that are missing; when nothing is missing it costs a few milliseconds.
 #
 #   scripts/system.sh demo    Python 3.11 or newer with venv
-#   scripts/system.sh test    also PostgreSQL, Redis, Chromium, Docker, docker-compose, Slurm and munge
+#   scripts/system.sh test    also PostgreSQL, Redis, Chromium, Docker, docker-compose, Slurm with munge and its accounting
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -24,9 +24,16 @@ if [ "${1:-demo}" = test ]; then
     has catatonit || missing+=(catatonit)
     has runc || missing+=(runc)
     has runsc || missing+=(runsc)
+    # Podman without root.
+    has newuidmap || missing+=(uidmap)
+    has slirp4netns || missing+=(slirp4netns)
     has docker || missing+=(docker.io)
     has slurmctld && has slurmd || missing+=(slurm-wlm)
     has munged || missing+=(munge)
+    # Slurm's accounting, and the database that it keeps accounts in.
+    has slurmdbd || missing+=(slurmdbd)
+    has mariadbd || missing+=(mariadb-server-core)
+    has my_print_defaults || missing+=(mariadb-client-core)  # which its first start runs
     has docker-compose || docker compose version >/dev/null 2>&1 || missing+=(docker-compose)
     # Without windows to draw, it takes 40 % less of the cores than the package chromium, which on Ubuntu needs a running
     # snapd besides; there, Playwright's own build is used (scripts/test.sh).

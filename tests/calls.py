@@ -1,8 +1,8 @@
 """Answers the calls of `run_bounded` in one other interpreter for all tests.
 
 The site starts a new interpreter for each call, which imports NumPy and Polars anew; in the functional tests that cost more than
-all else. This one has no Django either, takes and gives JSON, and has the limits of time, memory and length of an answer, not that
-of processor time. The tests of `run_bounded` itself, and the site in all suites on real parts, start new ones.
+all else, in the client's a third. This one has no Django either, takes and gives JSON, and has the limits of time, memory and length
+of an answer, not that of processor time. The tests of `run_bounded` itself, and the site in all other suites, start new ones.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ import resource
 import select
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any, Final
+from unittest import mock
 
 from core.background.bounded import (
     FEW_THREADS,
@@ -84,6 +86,22 @@ atexit.register(INTERPRETER.stop)
 def run_call(work: Callable[[], Any] | Call, bounds: Bounds, **watch: Any) -> Any:
     """Answer like `run_bounded`, a call in the other interpreter of the tests."""
     return INTERPRETER.answer(work, bounds) if isinstance(work, Call) else run_bounded(work, bounds, **watch)
+
+
+@contextmanager
+def one_interpreter_for_calls() -> Iterator[None]:
+    """Tables, replicates, gaps and images are read in one other interpreter, not each in a new one."""
+    from competitions.bundles import samples
+    from competitions.catalog.texts import images
+    from competitions.discussions import images as post_images
+    from competitions.leaderboards.uncertainty import reading
+    from competitions.organize.tables import program
+    from competitions.winners import gaps
+
+    with ExitStack() as patches:
+        for module in (reading, program, gaps, images, post_images, samples):
+            patches.enter_context(mock.patch.object(module, "run_bounded", run_call))
+        yield
 
 
 def _serve(memory_bytes: int) -> None:

@@ -1,6 +1,7 @@
 """Container engines of a test run beside the machine's own: Podman, and a Docker that has gVisor.
 
-`PODIUM_TEST_ENGINE` chooses the one on which the hostile suite runs: docker (as usual), podman or gvisor.
+`PODIUM_TEST_ENGINE` chooses the one on which the hostile suite runs: docker (as usual), podman, gvisor, or podman-rootless, for which
+all of pytest runs as a user without rights (`scripts/without_root.sh`).
 """
 
 from __future__ import annotations
@@ -19,11 +20,15 @@ import pytest
 
 from tests import services
 from workers.engines import engine_for
-from workers.engines.base import GVISOR, Engine
+from workers.engines.base import GVISOR, Engine, EngineFacts
+from workers.protocol.hosts import HeldLimit
 
 VARIABLE = "PODIUM_TEST_ENGINE"
 IN_GVISOR = os.environ.get(VARIABLE) == "gvisor"
 not_in_gvisor = pytest.mark.skipif(IN_GVISOR, reason="gVisor answers by itself what the host's kernel is asked here")
+with_root = pytest.mark.skipif(
+    os.geteuid() != 0, reason="this needs root: an engine of its own, or programs as users of their own"
+)
 IMAGE = "podium/test-python:1"
 # Engines of their own have to be handed it: the runtime image is six times as large.
 DOCKERFILE = """
@@ -52,6 +57,13 @@ class TestedEngine:
         return engine_for(self.url)
 
 
+def skip_unless_held(facts: EngineFacts, *limits: HeldLimit) -> None:
+    """Skip a test of limits of which the engine says that its host holds nobody to them."""
+    unheld = {*limits} & {*facts.unheld}
+    if unheld:
+        pytest.skip(f"{facts.name} says that here nobody is held to: {', '.join(sorted(unheld))}")
+
+
 def chosen(real: services.Services) -> TestedEngine:
     """The engine that `PODIUM_TEST_ENGINE` names, with the whole runtime image; started if need be."""
     return start(os.environ.get(VARIABLE) or "docker", real, real.runtime_image())
@@ -70,7 +82,7 @@ def start(name: str, real: services.Services, image: str = IMAGE) -> TestedEngin
 
 
 def start_podman(folder: Path) -> dict[str, Any]:
-    """Podman as root, with a store of its own."""
+    """Podman as the user who runs the tests, with a store of its own."""
     program = _program("podman")
     data = Path(tempfile.mkdtemp(prefix="podman-"))
     (data / "storage.conf").write_text(
@@ -85,9 +97,27 @@ def start_podman(folder: Path) -> dict[str, Any]:
         "CONTAINERS_STORAGE_CONF": str(data / "storage.conf"),
         "CONTAINERS_REGISTRIES_CONF": str(data / "registries.conf"),
     }
+    if os.geteuid() != 0:  # of the user's own store, else, it would take over what it finds
+        environment |= {"HOME": str(data), "XDG_RUNTIME_DIR": str(data)}
     url = f"unix://{data}/podman.sock"
     command = [program, "--cgroup-manager=cgroupfs", *_runtime_of_podman(), "system", "service", "--time=0", url]
-    return _spawn("podman", command, url, folder, data, environment)
+    started = _spawn("podman", command, url, folder, data, environment)
+    if os.geteuid() == 0:
+        return started
+    # Files of images belong to further users there, which are Podman's alone to remove. A process of its own holds the name space.
+    variables = [f"{name}={value}" for name, value in environment.items()]
+    remove = 'paused=$(cat "$0/libpod/tmp/pause.pid"); podman unshare rm -rf "$0"; kill $paused'
+    return started | {"remove": ["env", *variables, "sh", "-c", remove, str(data)]}
+
+
+def start_rootless_podman(folder: Path) -> dict[str, Any]:
+    """Podman without root: the tests' own user must have none."""
+    if os.geteuid() == 0:
+        raise services.ServiceError(
+            "podman-rootless is for a user without rights: put scripts/without_root.sh before it"
+        )
+    _program("newuidmap")
+    return start_podman(folder)
 
 
 def _runtime_of_podman() -> list[str]:
@@ -120,7 +150,7 @@ def start_gvisor(folder: Path) -> dict[str, Any]:
     return _spawn("dockerd", command, url, folder, data, {})
 
 
-STARTS = {"podman": start_podman, "gvisor": start_gvisor}
+STARTS = {"podman": start_podman, "podman-rootless": start_rootless_podman, "gvisor": start_gvisor}
 
 
 def _program(name: str) -> str:
@@ -163,10 +193,15 @@ def _hand_over(image: str, url: str, runtime_image: str) -> dict[str, Any]:
         build = ["docker", "build", "-q", "--network=none", "-t", IMAGE, "-"]
         source = DOCKERFILE.format(runtime=runtime_image).encode()
         subprocess.run(build, input=source, check=True, capture_output=True)
+    hand_over(image, url)
+    return {}
+
+
+def hand_over(image: str, url: str) -> None:
+    """Load an image of the machine's own Docker into another engine."""
     saved = subprocess.Popen(["docker", "save", image], stdout=subprocess.PIPE)
     assert saved.stdout is not None
     engine_for(url).load_image(iter(lambda: saved.stdout.read(1 << 20), b""))  # type: ignore[union-attr]  # asserted above
     saved.stdout.close()
     if saved.wait():
         raise services.ServiceError(f"`docker save {image}` failed")
-    return {}

@@ -54,7 +54,7 @@ WORKSPACE_GET = (
     "registrations-csv", "announcements", "announcement-new", "announcement", "mail", "settings", "pages", "page-new", "page", "images",
     "rules", "phases", "phase-new", "phase", "webhooks", "boards", "board", "board-new", "board-delete", "data", "task", "task-new",
     "task-delete", "questions", "question", "question-new", "question-delete", "winners", "discussion", "proposals", "proposal",
-    "proposal-status",
+    "proposal-status", "usage", "usage-csv",
 )  # fmt: skip
 OWN_FILE = ("own-file", "own-file-download", "own-file-delete")
 WORKSPACE_POST = ("organizers", "visibility", "image-delete")
@@ -172,6 +172,7 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:submissions": ("get", SIGNED_IN, {"A": 302}),
     "web:finals": ("get", "", {"A": 302, "SMTOXR": 404}),  # the board asks for no selection
     "web:submit": ("post", "SMTOXR", {"A": 302}),  # the form says no kind: back to the page, which says so
+    "web:own-submissions-csv": ("get", "MT", {"A": 302, "SOXR": 404}),
     "web:submission-look": ("post", "", {"A": 302, "SMTOXR": 422}),  # it says no kind
     "web:submission": ("get", "MOR", {"A": 302, "STX": 404}),
     "web:submission-row": ("get", "MOR", {"A": 302, "STX": 404}),
@@ -179,6 +180,7 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:submission-file": ("get", "MOR", {"A": 302, "STX": 404}),
     "web:submission-output": ("get", "MOR", {"A": 302, "STX": 404}),
     "web:submission-cancel": ("post", "MOR", {"A": 302, "STX": 404}),
+    "web:submission-annotate": ("post", "MOR", {"A": 302, "STX": 404}),
     "web:submission-withdraw": ("post", "", {"A": 302, "OR": 403, "M": 409, "STX": 404}),
     "web:submission-pick": ("post", "", {"A": 302, "OR": 403, "M": 409, "STX": 404}),
     "web:submission-unpick": ("post", "", {"A": 302, "OR": 403, "M": 409, "STX": 404}),
@@ -205,6 +207,8 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "organize:queue-new": ("get", "OXR", {"A": 302, "SMT": 403}),
     "organize:queue": ("get", "R", {"A": 302, "SMT": 403, "OX": 404}),  # the site's own
     "organize:queue-settings": ("get", "R", {"A": 302, "SMT": 403, "OX": 404}),
+    "organize:queue-gpu-hours": ("post", "", {"A": 302, "SMT": 403, "OX": 404, "R": 422}),  # says nothing
+    "organize:queue-usage-csv": ("get", "R", {"A": 302, "SMT": 403, "OX": 404}),
     "organize:queue-token": ("post", "", {"A": 302, "SMT": 403, "OX": 404, "R": 422}),  # says nothing
     "organize:queue-worker": ("post", "", {"A": 302, "SMT": 403, "OXR": 404}),  # there is none
     "organize:series": ("get", "OXR", {"A": 302, "SMT": 403}),
@@ -221,6 +225,7 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
         }.items()
         for name in names
     },
+    "organize:step-wait": ("get", "O", {"A": 302, "SMTXR": 404}),  # nothing is being read: on to the step
     "organize:attach": ("post", "", {"A": 302, "SMTXR": 404, "O": 422}),
     "organize:build": ("post", "", {"A": 302, "SMTXR": 404, "O": 422}),  # nothing is answered yet
     "organize:publish": ("post", "", {"A": 302, "SMTXR": 404, "O": 409}),
@@ -238,8 +243,10 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:person-block": ("post", "", {"A": 302, "SMTOXR": 422}),  # says neither yes nor no
     "web:blocks": ("get", SIGNED_IN, {"A": 302}),
     "api:person": ("get", EVERYBODY, {}),
+    "api:blocks": ("get", SIGNED_IN, {"A": 401}),
+    "api:block": ("delete", "", {"A": 401, "SMTOXR": 404}),  # nobody is blocked
     "api:schema": ("get", EVERYBODY, {}),
-    "api:docs": ("get", EVERYBODY, {}),
+    "api:docs": ("get", EVERYBODY, {}),  # leads to the docs
     "api:competitions": ("get", EVERYBODY, {}),
     "api:competition": ("get", EVERYBODY, {}),
     "api:topics": ("get", EVERYBODY, {}),
@@ -289,6 +296,7 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "api:submission-cancel": ("post", "MOR", {"A": 401, "STX": 404}),
     "api:submission-start": ("post", "", {"A": 401, "M": 403, "STX": 404, "OR": 409}),
     "api:submissions-start": ("post", "OR", {"A": 401, "SMTX": 404}),
+    "api:team-submissions-csv": ("get", "MT", {"A": 401, "SOXR": 403}),
     "api:submissions-csv": ("get", "OR", {"A": 401, "SMTX": 404}),
     "api:slices-csv": ("get", "OR", {"A": 401, "SMTX": 404}),
     "api:submission-withdraw": ("post", "", {"A": 401, "OR": 403, "M": 409, "STX": 404}),
@@ -523,6 +531,7 @@ BY_COMPETITION = (
 DRAFT_PAGES = (
     "draft",
     "step",
+    "step-wait",
     "trial",
     "build-status",
     "review",
@@ -584,7 +593,9 @@ OTHERWISE: dict[tuple[str, ...], Callable[[PermissionSite], dict[str, Any]]] = {
         "pk": world.site.competition.registration_questions.get().pk,
     },
     in_workspace(*OWN_FILE): kit_key,
-    in_workspace("queue", "queue-settings", "queue-token", "queue-worker"): lambda world: {
+    in_workspace(
+        "queue", "queue-settings", "queue-gpu-hours", "queue-usage-csv", "queue-token", "queue-worker"
+    ): lambda world: {
         "name": world.site.queue.name,
         "key": world.arguments["draft"],
     },
@@ -643,7 +654,7 @@ OTHERWISE: dict[tuple[str, ...], Callable[[PermissionSite], dict[str, Any]]] = {
         "api:post-reports",
         "api:post-decision",
     ): lambda world: {"pk": world.arguments["post"]},
-    ("api:exclusion",): lambda world: {"username": world.site.member().username},
+    ("api:exclusion", "api:block"): lambda world: {"username": world.site.member().username},
     ("web:post-image",): lambda world: {"key": world.arguments["image"]},
     ("organize:writer-readmit",): lambda world: {"pk": world.site.member().pk},
     ("web:person", "web:person-report", "web:person-block", "api:person"): lambda world: {

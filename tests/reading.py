@@ -54,3 +54,14 @@ def names_read(response: Any) -> set[str]:
     query = response.wsgi_request.GET
     assert isinstance(query, NotedQuery), "the middleware is on"
     return query.read
+
+
+def is_known(query: dict[str, str], answers: list[tuple[dict[str, str], set[str]]]) -> bool:
+    """True if one of these answers, each to a query of which these names were read, answers this, too.
+
+    >>> is_known({"phase": "one", "board": "main"}, [({"phase": "one", "board": "final"}, {"phase", "q"})])
+    True
+    >>> is_known({"phase": "two", "board": "main"}, [({"phase": "one", "board": "final"}, {"phase", "q"})])
+    False
+    """
+    return any(ALL not in read and all(query.get(name) == given.get(name) for name in read) for given, read in answers)

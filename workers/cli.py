@@ -213,14 +213,28 @@ def run_launcher(chosen: argparse.Namespace) -> int:
 
     set_up_logging()
     config = read_config(chosen.config)
+    if config.log_dir:
+        make_log_folder(Path(config.log_dir))
     launcher = Launcher(config, LauncherSite(config.site, config.token, verify=config.ca_file or True), Slurm(config))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: launcher.stopping.set())
     if chosen.once:
-        launcher.round()
-    else:
-        launcher.run()
+        return 0 if launcher.once() else 1
+    launcher.run()
     return 0
+
+
+def make_log_folder(folder: Path) -> None:
+    """Make the folder for the logs of jobs: without it Slurm ends each as it begins.
+
+    Raises `ConfigError`.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(
+            f"'log_dir' must be a folder that can be made, and {folder} cannot: {error.strerror}"
+        ) from error
 
 
 COMMANDS = {"launch": run_launcher, "run": run_worker, "self-test": run_self_test, "calibrate": run_calibration}

@@ -164,6 +164,9 @@ class Client:
         kind: Kind | None = None,
         smoke: bool = False,
         message: str = "",
+        tags: Iterable[str] = (),
+        commit: str = "",
+        link: str = "",
         fact_sheet: Mapping[str, Any] | None = None,
         weights: str = "",
         image: str = "",
@@ -176,6 +179,8 @@ class Client:
 
         `smoke`: code, on the phase's public mini split alone, which is free. `weights` and `image` are the code's environment:
         `name@version` of your team's, or for an image `registry/repository@sha256:…`.
+
+        `tags` are words of your team's own. `commit` and `link`, to code or a paper, are public where the submission stands on a board.
 
         The site makes one submission of the call, however often the connection breaks. Where the program is broken off, the next call
         with the same file sends what is left of it.
@@ -194,6 +199,9 @@ class Client:
             **({"kind": named} if (named := kind or ("code" if smoke else None)) else {}),
             "smoke": smoke,
             "description": message,
+            "tags": list(tags),
+            "commit": commit,
+            "link": link,
             "fact_sheet": dict(fact_sheet or {}),
             "weights": weights,
             "image": image,
@@ -235,10 +243,15 @@ class Client:
         """Remove a file; its name and digest stay on record."""
         self.site.call("DELETE", f"environment-files/{key}/", is_repeatable=False)
 
-    def submissions(self, slug: str = "", *, phase: str = "", status: str = "") -> Iterator[Submission]:
-        """Your teams' submissions, and all of the competitions that you organize; newest first."""
+    def submissions(self, slug: str = "", *, phase: str = "", status: str = "", tag: str = "") -> Iterator[Submission]:
+        """Your teams' submissions, and all of the competitions that you organize; newest first.
+
+        With a `tag`: those of your teams that have it.
+        """
         number = self.phase(slug, phase).id if phase else None
-        submissions = self._pages("submissions/", competition=slug or None, phase=number, status=status or None)
+        submissions = self._pages(
+            "submissions/", competition=slug or None, phase=number, status=status or None, tag=tag or None
+        )
         return (self._submission(submission) for submission in submissions)
 
     def submission(self, number: int) -> Submission:
@@ -274,6 +287,14 @@ class Client:
             before = now
             time.sleep(pause_s)
 
+    def annotate(
+        self, number: int, *, tags: Iterable[str] | None = None, commit: str | None = None, link: str | None = None
+    ) -> Submission:
+        """Change the tags, the commit or the link of a submission of your team; None leaves one as it is."""
+        given = {"tags": None if tags is None else list(tags), "commit": commit, "link": link}
+        body = {name: value for name, value in given.items() if value is not None}
+        return self._submission(read_answer(self.site.call("PATCH", f"submissions/{number}/", json=body)))
+
     def cancel(self, number: int) -> Submission:
         """Cancel it: at once while it waits, within seconds while it runs."""
         return self._submission(self.site.post(f"submissions/{number}/cancel/"))
@@ -286,9 +307,13 @@ class Client:
         answer = self.site.call("PUT" if selected else "DELETE", f"submissions/{number}/boards/{board}/")
         return self._submission(read_answer(answer))
 
-    def logs(self, number: int) -> list[Log]:
-        """The output of its programs, as far as you may see it."""
-        return [Log.model_validate(log) for log in self.site.get(f"submissions/{number}/logs/")]
+    def logs(self, number: int, *, printed: Mapping[tuple[str, str], int] | None = None) -> list[Log]:
+        """The output of its programs, as far as you may see it.
+
+        `printed`: characters that you have, by run and stream; then only what follows comes, where the site can do so.
+        """
+        parts = [f"{run}:{stream}:{chars}" for (run, stream), chars in (printed or {}).items()]
+        return [Log.model_validate(log) for log in self.site.get(f"submissions/{number}/logs/", printed=parts or None)]
 
     def receipt(self, number: int) -> dict[str, Any]:
         """The facts to run it again: digests, image, limits, hardware, times."""

@@ -102,7 +102,7 @@ class Folder:
                 yield relative.as_posix(), file
 
 
-def _state_in(path: Path) -> dict[str, Any]:
+def _state_in(path: Path) -> dict[str, object]:
     """The state; empty where the file is damaged, as in a checkout without one."""
     try:
         state = json.loads(path.read_text("utf-8"))

@@ -137,6 +137,44 @@ class DownloadFile(_Answer):
     folder: str = ""
 
 
+class UploadState(_Answer):
+    """An upload as the site has it. `sha256` is None until the whole file is digested."""
+
+    received_bytes: int
+    sha256: str | None = None
+
+
+class DocumentFile(_Answer):
+    """A file of a competition, by its path in the folder."""
+
+    path: str
+    sha256: str
+    size_bytes: int
+    url: str
+
+
+class Document(_Answer):
+    """A live competition as a folder: the texts of its small files by path, the others by digest."""
+
+    version: str
+    texts: dict[str, str]
+    files: list[DocumentFile]
+
+
+class Export(_Answer):
+    """A competition that the site writes as a bundle.
+
+    `url` is None until it is written, and after a fault of the site.
+    """
+
+    id: int
+    state: str
+    file_name: str
+    url: str | None = None
+    codabench_refusals: list[str]
+    codabench_gaps: list[str]
+
+
 class Registration(_Answer):
     state: str
     rules_version: int
@@ -193,9 +231,20 @@ class Allowance(_Answer):
 
 
 class Log(_Answer):
+    """The output of one stage; `text` begins after `offset` characters that the asker has."""
+
     run: str
     stream: str
     text: str
+    offset: int = 0
+
+
+class Budget(_Answer):
+    """Seconds that a program has run and may run; `projected_s`: of the whole run, as it reports."""
+
+    elapsed_s: float
+    limit_s: int
+    projected_s: float | None = None
 
 
 class Run(_Answer):
@@ -206,6 +255,7 @@ class Run(_Answer):
     is_smoke: bool = False
     state: str
     queue_place: int | None
+    gpu_hours_at: datetime | None = None  # while it waits for the competition's next GPU hours
     attempt: int
     queued_at: datetime | None
     started_at: datetime | None
@@ -214,6 +264,7 @@ class Run(_Answer):
     code: str = ""
     detail: str = ""
     meters: dict[str, Any] = {}
+    budget: Budget | None = None
     smoke_scores: dict[str, float] = {}
 
 
@@ -264,6 +315,9 @@ class Submission(_Answer):
     selected_on: list[str]
     runs: list[Run]
     agent: Agent | None = None
+    tags: list[str] = []
+    commit: str = ""
+    link: str = ""
     _client: Waiter | None = PrivateAttr(default=None)
 
     @property

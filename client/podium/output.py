@@ -2,10 +2,10 @@
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 from rich.console import Console
@@ -15,6 +15,8 @@ from rich.table import Table
 from podium.models import Submission
 from podium.transfers import Progress as Report
 from podium.transfers import quiet
+
+Answer = TypeVar("Answer", bound=BaseModel)
 
 
 def say(text: str) -> None:
@@ -35,6 +37,16 @@ def write_result(value: BaseModel | Sequence[BaseModel] | dict[str, Any], text: 
         say(text)
 
 
+def write_list(
+    values: Sequence[Answer], columns: Sequence[str], row: Callable[[Answer], Sequence[object]], *, as_json: bool
+) -> None:
+    """Write what a verb lists: as JSON for programs, or as a table for a person."""
+    if as_json:
+        write_json(values)
+    else:
+        write_table(columns, [row(value) for value in values])
+
+
 def write_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """A table that fits the terminal; where there is none, whole lines with tabs in between."""
     texts = [["" if value is None else _text(value) for value in row] for row in rows]
@@ -53,8 +65,12 @@ def write_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Non
 def _text(value: object) -> str:
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%d %H:%M}"
-    # What others wrote may hold characters that steer a terminal.
-    return "".join(char if char.isprintable() else "\ufffd" for char in str(value))
+    return printable(str(value)).replace("\t", "\ufffd")  # which is between columns
+
+
+def printable(text: str) -> str:
+    """The text without what steers a terminal, as others wrote it; tabs stay."""
+    return "".join(char if char.isprintable() or char == "\t" else "\ufffd" for char in text)
 
 
 @contextmanager
@@ -83,4 +99,6 @@ def describe(submission: Submission) -> str:
     """The progress of a submission, in one line."""
     places = [run.queue_place for run in submission.runs if run.queue_place is not None]
     place = f", place {min(places)} in the queue" if places else ""
+    if hours_at := [run.gpu_hours_at for run in submission.runs if run.gpu_hours_at is not None]:
+        place = f", waits for GPU hours of the competition, which come on {min(hours_at):%Y-%m-%d} (UTC) at the latest"
     return f"{submission.id}: {submission.status}{place}"

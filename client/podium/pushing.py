@@ -9,12 +9,12 @@ import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from podium.errors import InvalidInput, PodiumError, Refused
 from podium.files import file_digest
 from podium.folders import STATE, YAML_NAME, Folder, packed, unpack
-from podium.models import DownloadFile, Push
+from podium.models import Document, DocumentFile, DownloadFile, Export, Push
 from podium.site import Site
 from podium.transfers import CHUNK_BYTES, Progress, download
 from podium.uploads import uploaded
@@ -93,11 +93,11 @@ class Pull:
     def __init__(self, site: Site, folder: Folder, slug: str, *, bars: Bars) -> None:
         self.site, self.folder = site, folder
         folder.remember()  # what is fetched lies beside it, and is not for git
-        answer: dict[str, Any] = site.get(f"competitions/{slug}/document/")
-        self.version, self.texts = str(answer["version"]), dict(answer["texts"])
+        document = Document.model_validate(site.get(f"competitions/{slug}/document/"))
+        self.version, self.texts = document.version, dict(document.texts)
         self._fetched = folder.path / STATE / "fetched"
         self._moves: list[tuple[Path, Path]] = []
-        for file in answer["files"]:
+        for file in document.files:
             self._fetch(file, bars)
         for name, text in self.texts.items():
             self._text(name, text)
@@ -135,30 +135,32 @@ class Pull:
         """Beside what was fetched, which goes in the end."""
         return Path(tempfile.mkdtemp(dir=self._fetched)) / "place"
 
-    def _fetch(self, file: dict[str, Any], bars: Bars) -> None:
+    def _fetch(self, file: DocumentFile, bars: Bars) -> None:
         """Fetch a file, unless it is there with this content, unpacked or not."""
-        target, digest = self._target(file["path"]), str(file["sha256"])
+        target, digest = self._target(file.path), file.sha256
         may_unpack = target.suffix == ".zip"
         if may_unpack and target.with_suffix("").is_dir() and self._is_packed(target.with_suffix(""), file):
-            self._name_folder(file["path"])
+            self._name_folder(file.path)
             return
-        if target.is_file() and target.stat().st_size == file["size_bytes"] and file_digest(target) == digest:
+        if target.is_file() and target.stat().st_size == file.size_bytes and file_digest(target) == digest:
             return
         with bars(target.name) as progress:
-            described = {"phase": "", "name": "", "media_type": "", **file, "file_name": digest}
-            source = download(self.site, DownloadFile.model_validate(described), self._fetched, progress)
+            by_digest = DownloadFile(
+                phase="", name="", file_name=digest, size_bytes=file.size_bytes, sha256=digest, url=file.url
+            )
+            source = download(self.site, by_digest, self._fetched, progress)
         unpacked = self._fetched / f"{digest}-unpacked"
-        if may_unpack and file["size_bytes"] <= UNPACKED_BYTES and (unpacked.is_dir() or unpack(source, unpacked)):
-            self._name_folder(file["path"])
+        if may_unpack and file.size_bytes <= UNPACKED_BYTES and (unpacked.is_dir() or unpack(source, unpacked)):
+            self._name_folder(file.path)
             source, target = unpacked, target.with_suffix("")
         self._moves.append((source, target))
 
-    def _is_packed(self, folder: Path, file: dict[str, Any]) -> bool:
+    def _is_packed(self, folder: Path, file: DocumentFile) -> bool:
         content = packed(folder)
         target = self._fetched / "packed.zip"
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
-        return file_digest(target) == str(file["sha256"])
+        return file_digest(target) == file.sha256
 
     def _name_folder(self, path: str) -> None:
         """Have the YAML name the folder in place of the zip. The site writes each value at the end of a line."""
@@ -184,27 +186,28 @@ class Pull:
 
 def exported(
     site: Site, slug: str, folder: Path, *, with_files: bool, bars: Bars, notify: Notify
-) -> tuple[Path, dict[str, Any]]:
+) -> tuple[Path, Export]:
     """Have the competition written as a zip and fetch it; returns its path and what the site says of it.
 
     Raises `Refused` where the site could not write it.
     """
-    answer: dict[str, Any] = site.post(f"competitions/{slug}/bundle/", {"files": "all" if with_files else "keys"})
+    answer = site.post(f"competitions/{slug}/bundle/", {"files": "all" if with_files else "keys"})
+    export = Export.model_validate(answer)
     notify("The site writes the bundle.")
-    while answer["state"] == "waiting":
+    while export.state == "waiting":
         time.sleep(POLL_S)
-        answer = site.get(f"exports/{answer['id']}/")
-    if answer["url"] is None:
+        export = Export.model_validate(site.get(f"exports/{export.id}/"))
+    if export.url is None:
         raise Refused("The bundle could not be written by a fault of the site. Try again later.", code="export_failed")
     folder.mkdir(parents=True, exist_ok=True)
-    target = folder / Path(str(answer["file_name"])).name
+    target = folder / Path(export.file_name).name
     part = target.with_name(f"{target.name}.part")
-    with bars(target.name) as progress, site.call("GET", answer["url"], stream=True) as sent, part.open("wb") as sink:
+    with bars(target.name) as progress, site.call("GET", export.url, stream=True) as sent, part.open("wb") as sink:
         total = int(sent.headers.get("Content-Length") or 0)
         for chunk in sent.iter_content(CHUNK_BYTES):
             sink.write(chunk)
             progress(sink.tell(), total)
-    return part.replace(target), answer
+    return part.replace(target), export
 
 
 def difference_lines(push: Push) -> Iterator[str]:

@@ -38,7 +38,7 @@ class Site:
         named = {name: value for name, value in params.items() if value is not None}
         return read_answer(self.call("GET", path, params=named))
 
-    def post(self, path: str, body: Mapping[str, Any] | None = None, *, key: str = "") -> Any:
+    def post(self, path: str, body: Mapping[str, object] | None = None, *, key: str = "") -> Any:
         """Post to a route, as `get`. It is repeated only with an idempotency `key`.
 
         The site does it once for each key.
@@ -143,7 +143,7 @@ def _require_success(response: requests.Response, *, has_token: bool) -> request
     raise kind(detail, code=code or str(status), extra=extra)
 
 
-def _problem(response: requests.Response) -> tuple[str, str, dict[str, Any]]:
+def _problem(response: requests.Response) -> tuple[str, str, dict[str, object]]:
     """Code and sentence of a refusal (RFC 9457), and all of it."""
     try:
         problem = response.json()

@@ -6,12 +6,13 @@ import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import BinaryIO, Final
 
 from filelock import FileLock, Timeout
 
 from podium.errors import InvalidInput, Refused
 from podium.files import cache_dir, file_digest, write_whole
+from podium.models import UploadState
 from podium.site import Site, read_answer
 from podium.transfers import Progress, quiet
 
@@ -81,25 +82,25 @@ def _is_continued(site: Site, path: Path, key: str, progress: Progress) -> bool:
         if refusal.code != "upload_expired":
             raise
         return False
-    if upload["sha256"] in (None, file_digest(path)):  # None: weights and images, which are digested later
+    if upload.sha256 in (None, file_digest(path)):  # None: weights and images, which are digested later
         return True
     site.call("DELETE", f"uploads/{key}/")
     return False
 
 
-def _send_rest(site: Site, path: Path, key: str, progress: Progress) -> dict[str, Any]:
+def _send_rest(site: Site, path: Path, key: str, progress: Progress) -> UploadState:
     """Send what the site lacks of the file; returns the upload as the site has it then."""
     size = path.stat().st_size
     with path.open("rb") as file:
-        upload: dict[str, Any] = site.get(f"uploads/{key}/")
-        progress(upload["received_bytes"], size)
-        while upload["received_bytes"] < size:
-            upload = _send_part(site, key, file, int(upload["received_bytes"]))
-            progress(upload["received_bytes"], size)
+        upload = UploadState.model_validate(site.get(f"uploads/{key}/"))
+        progress(upload.received_bytes, size)
+        while upload.received_bytes < size:
+            upload = _send_part(site, key, file, upload.received_bytes)
+            progress(upload.received_bytes, size)
     return upload
 
 
-def _send_part(site: Site, key: str, file: Any, received: int) -> dict[str, Any]:
+def _send_part(site: Site, key: str, file: BinaryIO, received: int) -> UploadState:
     """Send the next part; returns the upload.
 
     The site says when a part comes twice, and does not keep it twice.
@@ -108,9 +109,9 @@ def _send_part(site: Site, key: str, file: Any, received: int) -> dict[str, Any]
     headers = {"Content-Type": "application/offset+octet-stream", "Upload-Offset": str(received)}
     try:
         part = file.read(PART_BYTES)
-        upload: dict[str, Any] = read_answer(site.call("PATCH", f"uploads/{key}/", data=part, headers=headers))
+        answer = read_answer(site.call("PATCH", f"uploads/{key}/", data=part, headers=headers))
     except Refused as error:
         if error.code != "wrong_offset":
             raise
-        upload = site.get(f"uploads/{key}/")
-    return upload
+        answer = site.get(f"uploads/{key}/")
+    return UploadState.model_validate(answer)

@@ -1,7 +1,10 @@
-"""API tokens: `Authorization: Bearer podium_...`, looked up by digest, with scopes and expiry."""
+"""API tokens: `Authorization: Bearer podium_...`, looked up by digest, with scopes and expiry.
+
+The sender of a submission is the agent of its token, if it is one's.
+"""
 
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
 from django.utils import timezone
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
@@ -10,8 +13,10 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
 from accounts.models import ApiToken, User, token_digest
+from competitions.submissions.agents import Sender
 
 USED_RESOLUTION = timedelta(minutes=1)  # `last_used_at` is written at most this often
+BY_TOOL: Final = "podium.by_tool"  # in the WSGI environment of a call that an agent's tool makes
 
 
 class TokenAuthentication(BaseAuthentication):
@@ -52,3 +57,9 @@ class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
         return {"type": "http", "scheme": "bearer"}
+
+
+def sender(request: Request) -> Sender:
+    """The agent of the token, if it is one's."""
+    token = request.auth
+    return Sender(token.agent if isinstance(token, ApiToken) else None, used_tool=BY_TOOL in request.META)

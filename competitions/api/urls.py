@@ -2,11 +2,12 @@
 
 from typing import Final
 
-from django.urls import path
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+from django.contrib.auth.decorators import login_not_required
+from django.urls import path, reverse_lazy
+from django.views.generic import RedirectView
+from drf_spectacular.views import SpectacularAPIView
 
 from competitions.api.views import (
-    accounts,
     bundles,
     competitions,
     discussions,
@@ -22,12 +23,13 @@ from competitions.api.views import (
 )
 
 app_name = "api"
+REFERENCE: Final = reverse_lazy("web:docs-page", args=["reference/api/"])
 COMPETITION: Final = "competitions/<slug:slug>/"
 PHASE: Final = f"{COMPETITION}phases/<slug:phase_slug>/"
 urlpatterns = [
     path("schema/", SpectacularAPIView.as_view(), name="schema"),
-    path("docs/", SpectacularSwaggerSplitView.as_view(url_name="api:schema"), name="docs"),
-    path("me/", accounts.Me.as_view(), name="me"),
+    path("docs/", login_not_required(RedirectView.as_view(url=REFERENCE)), name="docs"),
+    path("me/", people.Me.as_view(), name="me"),
     path("competitions/", competitions.CompetitionList.as_view(), name="competitions"),
     path(COMPETITION, competitions.CompetitionDetail.as_view(), name="competition"),
     path(f"{COMPETITION}files/", competitions.CompetitionFiles.as_view(), name="files"),
@@ -82,6 +84,8 @@ urlpatterns = [
         name="invitation-decline",
     ),
     path("people/<str:username>/", people.PersonView.as_view(), name="person"),
+    path("blocks/", people.Blocks.as_view(), name="blocks"),
+    path("blocks/<str:username>/", people.BlockDetail.as_view(), name="block"),
     path("notifications/", notifications.Notifications.as_view(), name="notifications"),
     path("notifications/read/", notifications.NotificationsRead.as_view(), name="notifications-read"),
     path("bundles/", bundles.Bundles.as_view(), name="bundles"),
@@ -102,6 +106,11 @@ urlpatterns = [
     path("submissions/<int:pk>/cancel/", submissions.SubmissionCancel.as_view(), name="submission-cancel"),
     path("submissions/<int:pk>/start/", submissions.SubmissionStart.as_view(), name="submission-start"),
     path("competitions/<slug:slug>/submissions.csv", submissions.SubmissionsCsv.as_view(), name="submissions-csv"),
+    path(
+        "competitions/<slug:slug>/team/submissions.csv",
+        submissions.TeamSubmissionsCsv.as_view(),
+        name="team-submissions-csv",
+    ),
     path("competitions/<slug:slug>/slices.csv", submissions.SlicesCsv.as_view(), name="slices-csv"),
     path(
         "competitions/<slug:slug>/submissions/start/", submissions.SubmissionsStart.as_view(), name="submissions-start"

@@ -18,7 +18,7 @@ from competitions.resources.models import StoredFile
 from competitions.resources.orphans import GRACE, mark_unneeded
 from competitions.resources.storage import store_path
 from core.background import jobs
-from core.background.rows import Claim, claim
+from core.background.rows import Claim, claims
 
 log = structlog.get_logger(__name__)
 EXPORT_JOB: Final = "bundle-export"
@@ -50,15 +50,12 @@ def waiting_exports() -> QuerySet[BundleExport]:
     return BundleExport.objects.filter(state=BundleExport.State.WAITING)
 
 
-def export_perform(pk: int) -> None:
+@claims(waiting_exports, "competition", "owner")
+def export_perform(export: BundleExport, claimed: Claim) -> None:
     """Write the bundle; nothing when it is there, nobody wants it any more, or another process writes it."""
-    claimed = claim(waiting_exports(), pk)
-    if claimed is None:
-        return
-    export = BundleExport.objects.select_related("competition", "owner").get(pk=pk)
     if export.attempts > settings.BACKGROUND_ATTEMPTS:
         _finish(claimed, state=BundleExport.State.FAILED)
-        log.error("export_given_up", bundle_export=pk)
+        log.error("export_given_up", bundle_export=export.pk)
         return
     with claimed.kept():
         _export(export, claimed)

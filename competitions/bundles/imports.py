@@ -22,7 +22,7 @@ from competitions.resources.models import StoredFile
 from competitions.resources.storage import local_copy
 from core.background import jobs
 from core.background.bounded import Stopped
-from core.background.rows import Claim, ClaimLost, claim
+from core.background.rows import Claim, ClaimLost, claims
 from core.refusals import Refusal
 from files.bundles.faults import InvalidBundle, Note, Report
 
@@ -66,15 +66,12 @@ def waiting_imports() -> Any:
     return BundleImport.objects.filter(state__in=(BundleImport.State.WAITING, BundleImport.State.RUNNING))
 
 
-def import_perform(pk: int) -> None:
+@claims(waiting_imports, "owner", "queue", "file")
+def import_perform(job: BundleImport, claimed: Claim) -> None:
     """Make the competition, or record every fault; nothing if it is over or another process does it."""
-    claimed = claim(waiting_imports(), pk)
-    if claimed is None:
-        return
-    job = BundleImport.objects.select_related("owner", "queue", "file").get(pk=pk)
     if job.attempts > settings.BACKGROUND_ATTEMPTS:
         claimed.release(**end_fields(BundleImport.State.FAILED, report=Report().as_json()))
-        log.error("import_given_up", bundle_import=pk)
+        log.error("import_given_up", bundle_import=job.pk)
         return
     _import(job, claimed)
 

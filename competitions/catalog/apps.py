@@ -7,6 +7,7 @@ class CatalogConfig(AppConfig):
 
     def ready(self) -> None:
         from competitions.catalog.changes import boards, competitions, phases, queues, tasks  # noqa: F401  # they add their checks
+        from competitions.catalog.publishing import publish_due
         from competitions.catalog.queue_rights import refuse_new_owner
         from competitions.catalog.texts.announcements import announce_due
         from competitions.catalog.texts.images import IMAGE
@@ -17,3 +18,4 @@ class CatalogConfig(AppConfig):
         jobs.register(IMAGE)
         queue_owner_changing.connect(refuse_new_owner)
         reconciler_step("announcements_published", announce_due)
+        reconciler_step("competitions_published", publish_due)

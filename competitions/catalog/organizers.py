@@ -5,9 +5,9 @@ from typing import Final
 
 from django.db import transaction
 
-from accounts.lookup import named_by
 from accounts.mail import mail_person
 from accounts.models import User
+from accounts.people.lookup import named_by
 from competitions.catalog.models import Competition, CompetitionOrganizer
 from core.refusals import RefusalKind
 

@@ -188,6 +188,9 @@ def images_of_pages_are_there(competition: Competition) -> Iterator[ReadinessWar
 @readiness_check
 def it_is_published(competition: Competition) -> Iterator[ReadinessWarning]:
     if not competition.is_published:
+        when = f"It is published at {competition.publish_at:%Y-%m-%d %H:%M} UTC." if competition.publish_at else ""
         yield ReadinessWarning(
-            "not_published", "Competition", "This is a draft that only its organizers see. Publish it when ready."
+            "not_published",
+            "Competition",
+            f"This is a draft that only its organizers see. {when or 'Publish it when ready.'}",
         )

@@ -23,7 +23,7 @@ from rest_framework.throttling import AnonRateThrottle
 from accounts.models import ApiToken, Scope
 from accounts.sign_in import is_robot
 from audit.middleware import client_address
-from competitions.api.agents import sender
+from competitions.api.authentication import sender
 from competitions.catalog.models import Competition, Phase, Task
 from competitions.codabench_api import shapes
 from competitions.codabench_api.base import PAGE_PARAMETERS, BadForm, EditorView, RobotView, read_uuid

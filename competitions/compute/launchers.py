@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -21,6 +21,8 @@ from competitions.compute.models import (
 from core.refusals import RefusalKind
 from workers.protocol.launching import JobReport, JobState, LauncherReport
 
+# The ends that no report told of: one that names the job after all is believed.
+SUPPOSED_ENDS: Final = (ClusterJob.End.UNKNOWN, ClusterJob.End.KIND_REMOVED)
 ANOTHER_REPORTS_S: Final = 120  # so long after the last report of one, another with the same token is refused
 GONE_WORKERS_KEPT: Final = timedelta(days=7)
 
@@ -70,7 +72,8 @@ def launcher_queue(launcher: Launcher, name: str) -> Queue:
 def launcher_report(launcher: Launcher, report: LauncherReport, *, now: datetime) -> int:
     """Keep what a launcher says of its jobs and problems; returns how many jobs have ended.
 
-    A report names all jobs that the cluster knows. One that it names no more has ended, and nobody knows how.
+    A complete report names all jobs that the cluster knows of the kinds in the launcher's file. One that it names no more has ended, and
+    nobody knows how; the launcher looks after no job whose kind left its file.
     """
     launcher = Launcher.objects.select_for_update().get(pk=launcher.pk)
     _require_one_source(launcher, report, now)
@@ -113,10 +116,10 @@ def _instant_if(seconds: float | None) -> datetime | None:
 
 def _keep(launcher: Launcher, queue: Queue, report: JobReport, known: ClusterJob | None, now: datetime) -> bool:
     """Write one job down; true if it has ended since the last report. What has ended stays as it is."""
-    if known is not None and known.state == ClusterJob.State.ENDED and known.end_reason != ClusterJob.End.UNKNOWN:
+    if known is not None and known.state == ClusterJob.State.ENDED and known.end_reason not in SUPPOSED_ENDS:
         return False
     has_ended = report.state == JobState.ENDED
-    fields: dict[str, Any] = {
+    fields: dict[str, object] = {
         "queue": queue,
         "kind": report.kind,
         "state": ClusterJob.State(report.state),
@@ -143,7 +146,9 @@ def _end_unnamed(launcher: Launcher, report: LauncherReport, now: datetime) -> i
     named = [each.id for each in report.jobs]
     gone = launcher.jobs.exclude(state=ClusterJob.State.ENDED).exclude(job__in=named).select_for_update()
     for job in gone:
-        job.state, job.end_reason, job.ended_at = ClusterJob.State.ENDED, ClusterJob.End.UNKNOWN, now
+        is_removed = bool(report.kinds) and job.kind not in report.kinds  # an older launcher names no kinds
+        end = ClusterJob.End.KIND_REMOVED if is_removed else ClusterJob.End.UNKNOWN
+        job.state, job.end_reason, job.ended_at = ClusterJob.State.ENDED, end, now
         job.save(update_fields=["state", "end_reason", "ended_at"])
         cluster_job_ended.send(sender=ClusterJob, job=job, now=now)
     return len(gone)

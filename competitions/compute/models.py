@@ -113,12 +113,21 @@ class Queue(models.Model):
         validators=[MinValueValidator(1024**2)],
         help_text="Of the wheels of one requirements.txt, and of what they install.",
     )
+    gpu_hours_per_competition = models.PositiveIntegerField(
+        "GPU hours a month for each competition",
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="Once they are used up, runs with a GPU wait for the next month (UTC). Empty: no limit. The queue's page sets another "
+        "number for one competition.",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = QueueQuerySet.as_manager()
 
     form: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "Queue": ("name", "contact", "is_paused", "max_in_flight_per_team", "separate_scoring"),
+        "Cost": ("gpu_hours_per_competition",),
         "Images": ("allowed_images", "pull_policy"),
         "Environments of teams": (
             "max_image_bytes",
@@ -333,6 +342,7 @@ class ClusterJob(models.Model):
         NODE_FAIL = "node_fail", "its node failed"
         OUT_OF_MEMORY = "out_of_memory", "out of memory"
         UNKNOWN = "unknown", "the cluster does not know it any more"
+        KIND_REMOVED = "kind_removed", "its kind left the launcher's file"
 
     launcher = models.ForeignKey(Launcher, on_delete=models.PROTECT, related_name="jobs")
     queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="jobs")

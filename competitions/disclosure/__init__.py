@@ -10,7 +10,7 @@
     logs, files, detailed results of one's own run    outputs.visible_streams, outputs.may_download
     scores by slice of a submission                   slices.may_see_slices, slices.slice_tables
     receipt: digests, remarks, times                  receipts.disclosed_receipt
-    error text and meters, when a worker answers      attempt_reports.disclosed_report, attempt_reports.disclosed_meters
+    error text and meters, when a worker answers      outputs.disclosed_report, outputs.disclosed_meters
 
 `readers.Reader` is who looks. Whether something *is* sealed is a state, and the catalog's models know it; what follows from that for a
 reader is decided here. docs/sealing-and-winners.md has the table of artefacts by reader.

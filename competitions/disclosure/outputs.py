@@ -1,11 +1,19 @@
-"""Logs and files of a run."""
+"""Logs and files of a run, and the report of an attempt as everybody who sees the run reads it.
 
+Such a report has reason, code, sentence and meters. While scores are sealed, a scoring program speaks in fixed words, which carry
+no label and no score. Where a team may not read the log of its code, an ingestion program does: the code runs in its container and
+could write what it has read there.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
 from competitions.catalog.models import Phase
 from competitions.disclosure.readers import Reader
-from competitions.disclosure.scores import may_see_board
+from competitions.disclosure.scores import hidden_keys, may_see_board
 from competitions.disclosure.streams import LogStream
+from scoring.errors import CODES
 
 DETAILED_RESULTS: Final = "detailed_results.html"
 REPLICATES: Final = "scoring-replicates.npz"
@@ -15,6 +23,16 @@ SLICES: Final = "scoring-slices.json"
 NEVER_SENT: Final = (*SECRET, SLICES)  # nobody downloads these, or learns their digests
 PLATFORM: Final = (LogStream.WORKER,)
 PROGRAMS: Final = (LogStream.SUBMISSION, LogStream.INGESTION)
+# As in `competitions.submissions.states.Reason`, which stands above.
+OUTPUT_INVALID: Final = "output_invalid"
+PROGRAM_ERROR: Final = "program_error"
+SCORING_ERROR: Final = "scoring_error"
+QUOTES_COLUMNS: Final = ("column_missing", "score_not_finite")  # codes of the worker's, whose sentences name keys
+PROGRAM_STAGES: Final = frozenset(("ingestion", "submission"))  # of the participant, or around what they sent in
+SCORING_STAGE: Final = "scoring"
+INGESTION_STAGE: Final = "ingestion"
+INGESTION_REFUSED: Final = "The ingestion program refused the submission."
+REFUSED: Final = "refused"  # the code of words that have none
 
 
 def visible_streams(reader: Reader, phase: Phase, *, is_smoke: bool = False) -> tuple[LogStream, ...]:
@@ -74,3 +92,69 @@ def _may_see_details(reader: Reader, phase: Phase) -> bool:
     """Detailed results of one's own run quote scores, and may quote those of every board of the phase."""
     is_shown = phase.competition.show_detailed_results_in_submission_panel and not phase.hide_score_output
     return is_shown and not phase.holds_sealed_scores and may_see_board(reader, phase.main_board)
+
+
+@dataclass(frozen=True)
+class AttemptReport:
+    """The end of an attempt, as its worker reports it. `stages`: names of those that were run."""
+
+    reason: str
+    code: str
+    detail: str
+    meters: Mapping[str, object]
+    stages: frozenset[str]
+    is_smoke: bool = False  # on a public split: nothing hidden is in it
+    refused_by: str = ""  # the program whose own words these are, where the worker says so
+
+    @property
+    def is_of_scoring(self) -> bool:
+        """No program of the participant was run, so the meters are the scoring program's."""
+        return not self.stages & PROGRAM_STAGES
+
+    @property
+    def is_refusal_of_ingestion(self) -> bool:
+        """The ingestion program's own words: no labels were there to be quoted."""
+        return self.refused_by == INGESTION_STAGE
+
+    @property
+    def failed_behind_a_program(self) -> bool:
+        """True if scoring ran on output of a failed program, so its words may be in the report."""
+        return self.reason == PROGRAM_ERROR and SCORING_STAGE in self.stages
+
+    @property
+    def quotes_scoring(self) -> bool:
+        """Its words may be those of the scoring program."""
+        return self.reason in (OUTPUT_INVALID, SCORING_ERROR) or self.failed_behind_a_program
+
+
+def disclosed_report(phase: Phase, report: AttemptReport) -> AttemptReport:
+    """The report for everybody: without the scoring program's words and meters while scores are sealed.
+
+    Its words belong in its log and its meters in the receipt, for those with the right to see sealed scores. A
+    sentence that lists a board's columns is for organizers only if some of them are hidden.
+    """
+    if report.is_refusal_of_ingestion and not report.is_smoke:
+        is_hidden = phase.hide_output or programs_are_withheld(phase)
+        return replace(report, code=REFUSED, detail=INGESTION_REFUSED) if is_hidden else report
+    if report.is_smoke or not phase.holds_sealed_scores:
+        return _in_fixed_words(report) if report.code in QUOTES_COLUMNS and hidden_keys(phase) else report
+    if report.is_of_scoring:
+        report = replace(report, meters={})
+    return _in_fixed_words(report) if report.quotes_scoring else report
+
+
+def _in_fixed_words(report: AttemptReport) -> AttemptReport:
+    if report.failed_behind_a_program:
+        return replace(report, detail="The program failed, and what it left could not be scored.")
+    if report.reason == SCORING_ERROR:
+        return replace(report, detail="The scoring program failed.")
+    if report.code in CODES:
+        return replace(report, detail=f"The output cannot be scored: {CODES[report.code]}.")
+    return replace(report, code=REFUSED, detail="The scoring program refused the output.")
+
+
+def disclosed_meters(
+    phase: Phase, reported: Mapping[str, object], *, before: Mapping[str, object], is_scoring: bool
+) -> Mapping[str, object]:
+    """The meters of a heartbeat, or the former ones if they are of a scoring program with sealed scores."""
+    return before if is_scoring and phase.holds_sealed_scores else reported

@@ -4,8 +4,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from competitions.catalog.models import Phase
-from competitions.disclosure.attempt_reports import SCORING_STAGE
-from competitions.disclosure.outputs import NEVER_SENT, visible_streams
+from competitions.disclosure.outputs import NEVER_SENT, SCORING_STAGE, visible_streams
 from competitions.disclosure.readers import Reader
 from competitions.disclosure.scores import hidden_keys
 from competitions.disclosure.streams import LogStream

@@ -2,7 +2,9 @@
 
 from typing import Final
 
-from competitions.catalog.models import Column, Leaderboard, Phase
+from django.db.models import Q
+
+from competitions.catalog.models import Column, Competition, Leaderboard, Phase
 from competitions.disclosure.readers import Reader
 from core.refusals import Refusal, RefusalKind
 
@@ -108,3 +110,12 @@ def boards_to_carry_over(phase: Phase) -> list[Leaderboard] | None:
     if phase.is_sealed:
         return as_phase if all(board.rule in TELLS_NO_SCORE for board in as_phase) else None
     return [board for board in as_phase if scores_are_public(board)]
+
+
+def has_announced_seal(competition: Competition) -> bool:
+    """True while a phase or a board that is not hidden says to everybody that its scores are sealed."""
+    boards = Leaderboard.objects.filter(
+        phase__competition=competition, visibility=Leaderboard.Visibility.SEALED, is_hidden=False
+    )
+    announced = Q(visibility=Phase.Visibility.SEALED) | Q(pk__in=boards.values("phase"))
+    return Phase.objects.filter(announced, competition=competition, revealed_at=None).exists()

@@ -3,7 +3,7 @@
 import math
 from dataclasses import asdict, dataclass
 from statistics import NormalDist
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from competitions.catalog.models import Column, Leaderboard
 from competitions.disclosure.readers import Reader
@@ -73,7 +73,7 @@ class RowUncertainty:
         """The ranks that the data allow; empty for a single one, and for a baseline."""
         return "" if self.has_one_rank else f"{self.first_rank}\N{EN DASH}{self.last_rank}"
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """The values as the API gives them."""
         return asdict(self)
 
@@ -91,7 +91,7 @@ class BoardUncertainty:
     top: int | None
     unseen_items: int | None
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """The values as the API gives them."""
         return asdict(self)
 

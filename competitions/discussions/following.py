@@ -7,8 +7,8 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Lower
 
-from accounts.blocks import hearing
 from accounts.models import User
+from accounts.people.blocks import hearing
 from competitions.catalog.models import Competition, CompetitionOrganizer
 from competitions.discussions.models import Post, PostNotice, Subscription, Topic
 from competitions.discussions.texts import mentions
@@ -17,7 +17,7 @@ from competitions.notifications.services import event_forget, notify
 from competitions.teams.models import Membership
 from competitions.teams.notices import registered_people
 from core.background import jobs
-from core.background.rows import claim
+from core.background.rows import Claim, claims
 
 JOB: Final = "post-notice"
 
@@ -59,12 +59,9 @@ def waiting_notices() -> QuerySet[PostNotice]:
 
 
 @transaction.atomic
-def notice_perform(pk: int) -> None:
+@claims(waiting_notices, "post__topic__competition", "post__author")
+def notice_perform(notice: PostNotice, claimed: Claim) -> None:
     """Tell people of one post, once; nothing when nobody asks for that any more."""
-    claimed = claim(waiting_notices(), pk)
-    if claimed is None:
-        return
-    notice = PostNotice.objects.select_related("post__topic__competition", "post__author").get(pk=pk)
     post = notice.post
     if post.state == Post.State.WAITING:
         desk_notify(post.topic.competition, notice.created_at)

@@ -18,7 +18,7 @@ from competitions.resources.models import StoredFile
 from competitions.resources.storage import local_copy, store_path
 from core.background import jobs
 from core.background.bounded import Bounds, Call, OverBounds, Stopped, run_bounded
-from core.background.rows import RENEWALS, claim
+from core.background.rows import RENEWALS, Claim, claims
 from files.markup.sanitizing import SMALL_WIDTH
 
 JOB: Final = "post-image"
@@ -63,12 +63,9 @@ def waiting_images() -> QuerySet[PostImage]:
     return PostImage.objects.filter(file=None, fault="")
 
 
-def image_perform(pk: int) -> None:
+@claims(waiting_images, "source")
+def image_perform(image: PostImage, claimed: Claim) -> None:
     """Write one image anew, or say why not; nothing when nobody asks for that any more."""
-    claimed = claim(waiting_images(), pk)
-    if claimed is None:
-        return
-    image = PostImage.objects.select_related("source").get(pk=pk)
     if image.attempts > settings.BACKGROUND_ATTEMPTS or image.source is None:
         claimed.release(fault=OURS)
         return

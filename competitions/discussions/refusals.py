@@ -53,9 +53,11 @@ TOO_MANY_EDITS: Final = RefusalKind(
     tells=("limit",),
 )
 TOO_MANY_REPORTS: Final = RefusalKind(
-    429, "too_many_reports", "You have reported {limit} posts within a day, which is the most. Write to the organizers instead.",
+    429,
+    "too_many_reports",
+    "You have reported {limit} posts within a day, which is the most. Write to the organizers instead.",
     tells=("limit",),
-)  # fmt: skip
+)
 TOO_MANY_IMAGES: Final = RefusalKind(
     429,
     "too_many_images",

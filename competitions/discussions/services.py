@@ -13,7 +13,7 @@ from django.db.models import Q
 
 from accounts.models import User
 from competitions.catalog.models import Competition, Format
-from competitions.disclosure.announced_seals import has_announced_seal
+from competitions.disclosure.scores import has_announced_seal
 from competitions.discussions import texts
 from competitions.discussions.following import follow_topic, notice_ask
 from competitions.discussions.images import images_attach

@@ -19,7 +19,7 @@ from competitions.resources.uploads import UploadExpired, upload_finish
 from core.background import jobs
 from core.background.allowance import TooManyRefusedFiles, require_allowance
 from core.background.bounded import Bounds, OverBounds, Stopped, run_bounded
-from core.background.rows import Claim, claim
+from core.background.rows import Claim, claims
 from workers.protocol.files.image_archive import ArchiveLimits, ImageArchiveInvalid, check_archive
 from workers.protocol.files.image_layers import SAVE_AGAIN
 
@@ -41,19 +41,16 @@ def refused() -> QuerySet[EnvironmentFile]:
     return files.filter(is_stopped | ~Q(code__in=NOT_THE_TEAMS))
 
 
-def file_check(pk: int) -> None:
+@claims(waiting, "upload", "team__competition__queue")
+def file_check(file: EnvironmentFile, claimed: Claim) -> None:
     """Store one file and check it; nothing when it no longer asks for that, or another process does it."""
-    claimed = claim(waiting(), pk)
-    if claimed is None:
-        return
-    file = EnvironmentFile.objects.select_related("upload", "team__competition__queue").get(pk=pk)
     try:
         fields = _check_file(file, claimed)
     except Stopped:
-        log.info("environment_check_stopped", file=pk)
+        log.info("environment_check_stopped", file=file.pk)
         return
     if claimed.release(**fields):
-        log.info("environment_file_checked", file=pk, state=fields["state"], code=fields.get("code", ""))
+        log.info("environment_file_checked", file=file.pk, state=fields["state"], code=fields.get("code", ""))
 
 
 CHECK = jobs.Job(JOB, waiting=waiting, perform=file_check, queue=jobs.Queue.LONG, refused=refused)

@@ -8,7 +8,7 @@ class LeaderboardsConfig(AppConfig):
     verbose_name = "Leaderboards"
 
     def ready(self) -> None:
-        from accounts.profiles import profile_switched
+        from accounts.people.profiles import profile_switched
         from competitions.catalog.changes.change import definition_changed
         from competitions.catalog.models import Leaderboard, Phase
         from competitions.catalog.services import phase_revealed
@@ -23,26 +23,32 @@ class LeaderboardsConfig(AppConfig):
         )
         from competitions.leaderboards.impact import board_follow_change, boards_follow_agents
         from competitions.leaderboards.reading.daily_ranks import daily_ranks_note
+        from competitions.leaderboards.reading.outcomes import results_told
         from competitions.leaderboards.rescoring.jobs import PROPOSAL, proposals_carry_on
         from competitions.leaderboards.sealing.commitments import commit_closed_boards
         from competitions.leaderboards.sealing.reveal import boards_follow_reveal, reveal_planned, reveals_notify
         from competitions.leaderboards.services import (
             board_follow,
             boards_follow_decision,
+            boards_follow_members,
             boards_follow_merge,
             boards_follow_person,
             boards_follow_questions,
+            boards_follow_source,
             boards_follow_team,
         )
         from competitions.leaderboards.snapshots import SNAPSHOT
         from competitions.leaderboards.uncertainty.refreshing import UNCERTAINTY
+        from competitions.notifications.details import notification_details
+        from competitions.notifications.models import Kind
         from competitions.submissions.datasets import datasets_changed
-        from competitions.submissions.signals import standing_changed, submission_settled
+        from competitions.submissions.signals import source_changed, standing_changed, submission_settled
         from competitions.teams.merging import teams_merged
-        from competitions.teams.services import team_changed
+        from competitions.teams.services import members_changed, team_changed
         from core.background import jobs
         from core.reconciler import reconciler_step
 
+        notification_details(Kind.RUN, results_told)
         jobs.register(UNCERTAINTY)
         jobs.register(SNAPSHOT)
         jobs.register(PROPOSAL)
@@ -63,7 +69,9 @@ class LeaderboardsConfig(AppConfig):
         phase_revealed.connect(boards_follow_reveal, dispatch_uid="leaderboards.boards_follow_reveal")
         submission_settled.connect(board_follow, dispatch_uid="leaderboards.board_follow")
         standing_changed.connect(boards_follow_decision, dispatch_uid="leaderboards.boards_follow_decision")
+        source_changed.connect(boards_follow_source, dispatch_uid="leaderboards.boards_follow_source")
         questions_changed.connect(boards_follow_questions, dispatch_uid="leaderboards.boards_follow_questions")
+        members_changed.connect(boards_follow_members, dispatch_uid="leaderboards.boards_follow_members")
         team_changed.connect(boards_follow_team, dispatch_uid="leaderboards.boards_follow_team")
         profile_switched.connect(boards_follow_person, dispatch_uid="leaderboards.boards_follow_person")
         teams_merged.connect(boards_follow_merge, dispatch_uid="leaderboards.boards_follow_merge")

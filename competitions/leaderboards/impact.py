@@ -42,7 +42,7 @@ def boards_follow_agents(sender: type[Phase], change: Change[Phase], **kwargs: A
 
 
 @impact_check(Phase)
-def agents_move(phase: Phase, changes: Mapping[str, Any], now: datetime) -> Iterator[str]:
+def agents_move(phase: Phase, changes: Mapping[str, object], now: datetime) -> Iterator[str]:
     if Agents.OWN_BOARD not in (phase.agents, changes.get("agents")) or "agents" not in changes:
         return
     moved = (

@@ -149,6 +149,18 @@ class EntryUncertainty(models.Model):
         return f"uncertainty of the {self.entry}"
 
 
+class ScoreOutcome(models.Model):
+    """The standing of a score on an open board when it came; it holds while the score has this rank value."""
+
+    score = models.OneToOneField(Score, on_delete=models.CASCADE, primary_key=True, related_name="outcome")
+    rank_value = models.FloatField()
+    rank = models.PositiveIntegerField(null=True, help_text="None where it was not the row of its team.")
+    best_before = models.FloatField(null=True, help_text="The best value of its team before, in the deciding column.")
+
+    def __str__(self) -> str:
+        return f"outcome of the {self.score}"
+
+
 class BoardUncertainty(AskedRow):
     """The uncertainty of a board; it asks for background work while `wanted` is ahead of `done`."""
 
@@ -336,7 +348,7 @@ class ProposedStanding(models.Model):
 
     proposal = models.ForeignKey(Proposal, on_delete=models.CASCADE, related_name="standings")
     leaderboard = models.ForeignKey(Leaderboard, on_delete=models.CASCADE, related_name="+")
-    facts = models.JSONField(default=dict, help_text="Counts over all teams, as of `rescoring.standings.Facts`.")
+    facts = models.JSONField(default=dict, help_text="Counts over all teams, as of `rescoring.adopting.Facts`.")
     rows = models.JSONField(default=list, help_text="The first teams, and those that move most.")
     snapshot = models.ForeignKey(
         Snapshot, on_delete=models.SET_NULL, null=True, related_name="+", help_text="The board before it was applied."

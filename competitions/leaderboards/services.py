@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from accounts.models import Profile, User
@@ -15,8 +15,14 @@ from competitions.catalog.sealed_keys import sealed_keys_record
 from competitions.factsheets.models import Question
 from competitions.leaderboards.commitment.amendments import amending
 from competitions.leaderboards.models import Entry, Milestone, Pick, Score, ScoreReplicates
-from competitions.leaderboards.ranking.entries import entries_write
-from competitions.leaderboards.ranking.fact_columns import FactColumn, badge_values, fact_columns, fact_values
+from competitions.leaderboards.ranking.entries import entries_write, outcomes_record
+from competitions.leaderboards.ranking.fact_columns import (
+    SOURCE,
+    FactColumn,
+    badge_values,
+    fact_columns,
+    fact_values,
+)
 from competitions.leaderboards.ranking.relative_ranks import average_ranks_refresh
 from competitions.leaderboards.ranking.rules import ONE_REPLACES, Rule, eligible_scores, is_ranked_on, may_stand
 from competitions.leaderboards.ranking.values import column_values, dataset_values, deciding_column
@@ -46,6 +52,8 @@ def board_follow(
     boards = boards_locked(submission.phase_id)
     with amending(boards, submission.team, reason=reason, now=now):
         _follow(boards, [submission])
+    if submission.status == State.FINISHED and submission.finished_at == now:
+        outcomes_record(boards, submission)
 
 
 @transaction.atomic(savepoint=False)
@@ -81,11 +89,33 @@ def boards_follow_team(sender: type[Team], team: Team, **kwargs: Any) -> None:
         entries_refresh(board, team)
 
 
+def boards_follow_members(sender: type[Team], team: Team, **kwargs: Any) -> None:
+    """Receiver of `members_changed`: draw the boards anew that name the team's members."""
+    _draw_anew(Entry.objects.filter(team=team))
+
+
 def boards_follow_person(sender: type[Profile], user: User, **kwargs: Any) -> None:
     """Receiver of `profile_switched`: draw boards anew whose rows name the person."""
-    rows = Entry.objects.filter(team__memberships__user=user).order_by("leaderboard")
-    for board in list(rows.values_list("leaderboard", flat=True).distinct()):
+    _draw_anew(Entry.objects.filter(team__memberships__user=user))
+
+
+def _draw_anew(rows: QuerySet[Entry]) -> None:
+    """Give the boards of these rows a new version, in one order, as they are locked everywhere."""
+    for board in list(rows.order_by("leaderboard").values_list("leaderboard", flat=True).distinct()):
         Leaderboard.objects.filter(pk=board).update(version=F("version") + 1)
+
+
+@transaction.atomic(savepoint=False)
+def boards_follow_source(sender: type[Submission], submission: Submission, **kwargs: Any) -> None:
+    """Receiver of `source_changed`: show commit and link on the submission's rows, ranked as they are."""
+    boards = boards_locked(submission.phase_id)
+    badges = badge_values(submission)
+    for score in Score.objects.filter(submission=submission, leaderboard__in=boards):
+        values = {key: value for key, value in score.values.items() if key != SOURCE}
+        score.values = values | {key: badges[key] for key in (SOURCE,) if key in badges}
+        score.save(update_fields=["values"])
+        if Entry.objects.filter(score=score).update(values=score.values):
+            Leaderboard.objects.filter(pk=score.leaderboard_id).update(version=F("version") + 1)
 
 
 def _score_record(board: Leaderboard, submission: Submission, facts: Sequence[FactColumn]) -> int:

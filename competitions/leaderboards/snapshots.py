@@ -23,7 +23,7 @@ from competitions.leaderboards.reading.board import Row, all_rows
 from competitions.leaderboards.reading.columns import ShownColumn, page_columns
 from competitions.leaderboards.reading.uncertainty import board_uncertainty, row_uncertainty
 from core.background import jobs
-from core.background.rows import claim
+from core.background.rows import Claim, claims
 from core.refusals import KnownRefusal, RefusalKind
 from files.snapshots import sign_snapshot
 
@@ -68,14 +68,11 @@ def _is_public(board: Leaderboard, now: datetime) -> bool:
     return board.phase.competition.is_published and may_see_board(Reader(AnonymousUser(), now=now), board)
 
 
-def snapshot_perform(pk: int) -> None:
+@claims(waiting_snapshots, "leaderboard__phase__competition")
+def snapshot_perform(snapshot: Snapshot, claimed: Claim) -> None:
     """Write the file of one snapshot; remove one that cannot be made, or whose board was closed meanwhile."""
-    claimed = claim(waiting_snapshots(), pk)
-    if claimed is None:
-        return
-    snapshot = Snapshot.objects.select_related("leaderboard__phase__competition").get(pk=pk)
     if snapshot.attempts > settings.BACKGROUND_ATTEMPTS or not _is_public(snapshot.leaderboard, timezone.now()):
-        log.warning("snapshot_dropped", snapshot=pk, attempts=snapshot.attempts)
+        log.warning("snapshot_dropped", snapshot=snapshot.pk, attempts=snapshot.attempts)
         snapshot.delete()
         return
     with claimed.kept():

@@ -16,17 +16,23 @@ from django.urls import resolve, reverse
 from rest_framework.response import Response
 
 from audit.middleware import AuditMiddleware
-from competitions.api.agents import BY_TOOL
+from competitions.api.authentication import BY_TOOL
 from competitions.mcp.tools import BAD_ARGUMENT, INLINE_BYTES, SUBMIT, Tool
 
 PASSED_ON: Final = (
-    "HTTP_AUTHORIZATION", "HTTP_HOST", "HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_PROTO", "REMOTE_ADDR", "SERVER_NAME", "SERVER_PORT",
+    "HTTP_AUTHORIZATION",
+    "HTTP_HOST",
+    "HTTP_X_FORWARDED_FOR",
+    "HTTP_X_FORWARDED_PROTO",
+    "REMOTE_ADDR",
+    "SERVER_NAME",
+    "SERVER_PORT",
     "wsgi.url_scheme",
-)  # fmt: skip
+)
 JSON: Final = "application/json"
 
 
-def tool_call(outer: HttpRequest, tool: Tool, arguments: dict[str, Any]) -> HttpResponse:
+def tool_call(outer: HttpRequest, tool: Tool, arguments: dict[str, object]) -> HttpResponse:
     """The API's answer. Raises a `Refusal` for arguments that are not the tool's."""
     _require_valid(tool, arguments)
     path, payload = tool.path(arguments), tool.payload(arguments)
@@ -60,7 +66,7 @@ def api_call(outer: HttpRequest, method: str, address: str, body: bytes = b"", *
     return response.render() if isinstance(response, Response) else response
 
 
-def _require_valid(tool: Tool, arguments: dict[str, Any]) -> None:
+def _require_valid(tool: Tool, arguments: dict[str, object]) -> None:
     fault = next(jsonschema.Draft202012Validator(tool.schema).iter_errors(arguments), None)
     if fault is not None:
         where = ".".join(map(str, fault.path)) or "the arguments"

@@ -83,7 +83,7 @@ def _described(tool: Tool) -> types.Tool:
     )
 
 
-def _called(request: HttpRequest, tool: Tool, arguments: dict[str, Any]) -> types.CallToolResult:
+def _called(request: HttpRequest, tool: Tool, arguments: dict[str, object]) -> types.CallToolResult:
     """A tool's answer; a refusal is one, too, with the sentence that the API has for it."""
     try:
         response = tool_call(request, tool, arguments)
@@ -139,7 +139,7 @@ async def _exchange(server: Server[Any], request: HttpRequest) -> tuple[int, dic
     return sent[0]["status"], headers, b"".join(event.get("body", b"") for event in sent[1:])
 
 
-def _scope(request: HttpRequest) -> dict[str, Any]:
+def _scope(request: HttpRequest) -> dict[str, object]:
     """The request for the SDK, which answers in JSON: nobody is promised a stream of events."""
     headers = {name: request.headers[name] for name in PASSED_ON if name in request.headers}
     headers |= {name.lower(): value for name, value in request.headers.items() if name.lower().startswith("mcp-param-")}

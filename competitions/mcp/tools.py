@@ -28,8 +28,8 @@ class Tool:
     route: str
     method: Literal["GET", "POST", "PUT"] = "GET"
     arguments: dict[str, Schema] = field(default_factory=dict)
-    required: tuple[str, ...] = ()
     in_address: dict[str, str] = field(default_factory=dict)  # arguments, by their names in the address
+    also_required: tuple[str, ...] = ()
     is_public: bool = False  # also for who sends no token
     destroys: bool = False
     authors: str = ""  # whose texts the answer may have
@@ -40,16 +40,21 @@ class Tool:
         return {
             "type": "object",
             "properties": self.arguments,
-            "required": list(self.required),
+            "required": self.required,
             "additionalProperties": False,
         }
+
+    @property
+    def required(self) -> list[str]:
+        """The arguments that must be given: those in the address, and some of the body."""
+        return [*self.in_address.values(), *self.also_required]
 
     @property
     def is_reading(self) -> bool:
         """Nothing is changed."""
         return self.method == "GET"
 
-    def path(self, arguments: dict[str, Any]) -> str:
+    def path(self, arguments: dict[str, object]) -> str:
         """The address of a call. Raises the refusal `bad_argument`."""
         values = {name: arguments[argument] for name, argument in self.in_address.items()}
         try:
@@ -60,7 +65,7 @@ class Tool:
                 sentence=f"{named}: give what another tool answered, or what the address has."
             ) from error
 
-    def payload(self, arguments: dict[str, Any]) -> dict[str, Any]:
+    def payload(self, arguments: dict[str, object]) -> dict[str, object]:
         """The arguments that are not in the address."""
         return {name: value for name, value in arguments.items() if name not in self.in_address.values()}
 
@@ -111,11 +116,16 @@ SUBMIT: Final = Tool(
         "base64": _text("The file in base64.", maxLength=INLINE_BYTES * 4 // 3 + 4),
         "kind": _text("Where the phase takes several kinds.", enum=["prediction", "code", "dataset"]),
         "description": _text("A note for your team.", maxLength=500),
+        "tags": {"type": "array", "items": {"type": "string"}, "description": "Words of your team's own, at most ten."},
+        "commit": _text("The hash of your code's commit.", maxLength=64),
+        "link": _text(
+            "Your code or paper, https:// alone; public where the submission stands on a board.", maxLength=300
+        ),
         "fact_sheet": {"type": "object", "description": "Answers by key; `get_fact_sheet` says what is asked."},
         "smoke": {"type": "boolean", "description": "Run on the public mini split alone: free, and on no board."},
         "idempotency_key": _text("The same key gives the same submission again.", maxLength=100),
     },
-    ("phase",),
+    also_required=("phase",),
     authors="participants",
 )
 
@@ -136,7 +146,6 @@ TOOLS: Final = (
         "A competition with its phases, their settings and limits, and the version of its rules.",
         "api:competition",
         arguments={"competition": COMPETITION},
-        required=("competition",),
         in_address=SLUG,
         is_public=True,
         authors="organizers",
@@ -147,7 +156,6 @@ TOOLS: Final = (
         "A page as Markdown: overview, data, rules, how-it-is-run, or a page of the organizers by its slug. Read the rules first.",
         "web:page-markdown",
         arguments={"competition": COMPETITION, "page": _text("Name of the page, as `rules`.")},
-        required=("competition", "page"),
         in_address={"slug": "competition", "name": "page"},
         is_public=True,
     ),
@@ -157,7 +165,6 @@ TOOLS: Final = (
         "Public data and starting kits, with sizes, digests and addresses. A download needs your token and accepted rules.",
         "api:files",
         arguments={"competition": COMPETITION},
-        required=("competition",),
         in_address=SLUG,
         is_public=True,
         authors="organizers",
@@ -168,7 +175,6 @@ TOOLS: Final = (
         "The questions that a submission to the phase answers.",
         "api:fact-sheet",
         arguments={"competition": COMPETITION, "phase": PHASE},
-        required=("competition", "phase"),
         in_address=OF_PHASE,
         is_public=True,
         authors="organizers",
@@ -179,7 +185,6 @@ TOOLS: Final = (
         "A page of a phase's board, best first, as everybody may see it.",
         "api:leaderboard",
         arguments={"competition": COMPETITION, "phase": PHASE, "board": BOARD, "cursor": CURSOR},
-        required=("competition", "phase"),
         in_address=OF_PHASE,
         is_public=True,
         authors=EVERYBODY,
@@ -190,7 +195,6 @@ TOOLS: Final = (
         "Topics of a competition's discussion, those that were opened last first.",
         "api:topics",
         arguments={"competition": COMPETITION, "cursor": CURSOR},
-        required=("competition",),
         in_address=SLUG,
         is_public=True,
         authors=EVERYBODY,
@@ -201,7 +205,6 @@ TOOLS: Final = (
         "The posts of a topic, in the order of time.",
         "api:topic-posts",
         arguments={"competition": COMPETITION, "topic": _number("Number of the topic."), "cursor": CURSOR},
-        required=("competition", "topic"),
         in_address={"slug": "competition", "pk": "topic"},
         is_public=True,
         authors=EVERYBODY,
@@ -212,7 +215,6 @@ TOOLS: Final = (
         "Your team in a competition. You are registered by a person, who accepts the rules on the page Rules.",
         "api:team",
         arguments={"competition": COMPETITION},
-        required=("competition",),
         in_address=SLUG,
         authors="participants",
     ),
@@ -222,7 +224,6 @@ TOOLS: Final = (
         "Your team's submissions by period: allowed, used, left, and when more come.",
         "api:limits",
         arguments={"competition": COMPETITION, "phase": PHASE},
-        required=("competition", "phase"),
         in_address=OF_PHASE,
     ),
     Tool(
@@ -244,7 +245,6 @@ TOOLS: Final = (
         "A submission of your team with its runs, verdict and the scores that may be seen. Ask every 10 seconds at most.",
         "api:submission",
         arguments={"submission": SUBMISSION},
-        required=("submission",),
         in_address=OF_SUBMISSION,
         authors=EVERYBODY,
     ),
@@ -254,7 +254,6 @@ TOOLS: Final = (
         "The logs of a submission's runs that its team may read.",
         "api:submission-logs",
         arguments={"submission": SUBMISSION},
-        required=("submission",),
         in_address=OF_SUBMISSION,
         authors="programs of organizers and participants",
     ),
@@ -264,7 +263,6 @@ TOOLS: Final = (
         "All that it takes to run a submission again: digests, image, limits, hardware, times.",
         "api:submission-receipt",
         arguments={"submission": SUBMISSION},
-        required=("submission",),
         in_address=OF_SUBMISSION,
         authors=EVERYBODY,
     ),
@@ -284,7 +282,6 @@ TOOLS: Final = (
         "api:submission-cancel",
         "POST",
         {"submission": SUBMISSION},
-        ("submission",),
         OF_SUBMISSION,
         destroys=True,
         authors=EVERYBODY,
@@ -296,7 +293,6 @@ TOOLS: Final = (
         "api:submission-board",
         "PUT",
         {"submission": SUBMISSION, "board": _text("Key of the board.")},
-        ("submission", "board"),
         {"pk": "submission", "board_key": "board"},
         authors=EVERYBODY,
     ),

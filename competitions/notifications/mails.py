@@ -1,5 +1,6 @@
 """Mails of notifications, at once or once a day, each with a link that stops them (RFC 8058)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -13,6 +14,7 @@ from django.urls import reverse
 
 from accounts.models import User
 from competitions.catalog.models import Competition
+from competitions.notifications.details import details
 from competitions.notifications.models import Delivery, Kind, Notification, NotificationPreference
 from competitions.notifications.services import preferences_set
 
@@ -90,21 +92,27 @@ def _mail(due: QuerySet[Notification], now: datetime) -> int:
     if not rows or not rows[0].user.is_active or not rows[0].user.email:
         return 0
     is_digest = rows[0].delivery == Delivery.DIGEST
-    return (_digest(rows) if is_digest else _single(rows[0])).send()
+    more = details(rows[:MOST_IN_A_DIGEST], rows[0].user, now)
+    return (_digest(rows, more) if is_digest else _single(rows[0], more)).send()
 
 
-def _single(row: Notification) -> EmailMessage:
+def _single(row: Notification, more: Mapping[int, str]) -> EmailMessage:
     why = f"You get this mail for “{row.get_kind_display()}” in {row.competition}."
-    body = f"{row.text}\n\n{settings.SITE_URL}{row.path}"
+    body = "\n\n".join(part for part in (row.text, more.get(row.pk), f"{settings.SITE_URL}{row.path}") if part)
     return _message(row.user, row.subject, body, why, OptOut(row.user_id, Kind(row.kind), row.competition_id))
 
 
-def _digest(rows: list[Notification]) -> EmailMessage:
-    blocks = [f"{row.competition}: {row.subject}\n{settings.SITE_URL}{row.path}" for row in rows[:MOST_IN_A_DIGEST]]
+def _digest(rows: list[Notification], more: Mapping[int, str]) -> EmailMessage:
+    blocks = [_block(row, more.get(row.pk, "")) for row in rows[:MOST_IN_A_DIGEST]]
     if len(rows) > MOST_IN_A_DIGEST:
         blocks.append(f"And {len(rows) - MOST_IN_A_DIGEST} more in your inbox.")
     subject = f"{settings.BRAND.name}: {len(rows)} new notification{'s' if len(rows) > 1 else ''}"
     return _message(rows[0].user, subject, "\n\n".join(blocks), "This is your daily digest.", OptOut(rows[0].user_id))
+
+
+def _block(row: Notification, detail: str) -> str:
+    lines = f"{row.competition}: {row.subject}", detail, f"{settings.SITE_URL}{row.path}"
+    return "\n".join(line for line in lines if line)
 
 
 def _message(to: User, subject: str, body: str, why: str, mails: OptOut) -> EmailMessage:

@@ -25,6 +25,7 @@ class Kind(models.TextChoices):
     REPLY = "reply", "Replies in topics that I follow, until I look"
     MENTION = "mention", "Somebody mentions me or my team in a discussion"
     MODERATION = "moderation", "Posts to look at as an organizer, and decisions on mine"
+    GPU_HOURS = "gpu_hours", "GPU hours of a competition that I organize run out"
     ACCOUNT = "account", "My account"
 
 

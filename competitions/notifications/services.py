@@ -11,8 +11,8 @@ from django.db.models import IntegerField, Q, QuerySet, Subquery
 from django.dispatch import Signal
 from django.utils import timezone
 
-from accounts.blocks import hearing
 from accounts.models import User
+from accounts.people.blocks import hearing
 from competitions.catalog.models import Competition
 from competitions.notifications.models import Delivery, Kind, Notification, NotificationPreference
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Literal, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 from scoring.benchmarks.datasets import Description
 from scoring.tables.recognise import PreviewDocument
@@ -29,6 +29,7 @@ class Columns(TypedDict):
     weight: str
     group: str
     slices: str
+    descriptions: str
 
 
 class MetricChoice(TypedDict):
@@ -51,13 +52,18 @@ class Predictions(TypedDict):
 
 
 class Split(TypedDict):
-    """`column` is that of the solution which names the parts, where it has one."""
+    """`column` is that of the solution which names the parts, where it has one.
 
-    how: Literal["column", "random", "stratified", "grouped", "none"]
+    By time, rows of the column `time` before `cut`, in UTC as an ISO text, are public.
+    """
+
+    how: Literal["column", "random", "stratified", "grouped", "time", "none"]
     percent: int
     by: str
     seed: int
     column: str | None
+    time: str
+    cut: str
 
 
 class DatasetChoice(TypedDict):
@@ -72,6 +78,14 @@ class Program(TypedDict):
     gpus: int
     score: str
     sorting: str
+
+
+class ScoreOnScale(TypedDict):
+    """The scores of the best constant and of a perfect prediction under one key; None where there is none."""
+
+    key: str
+    constant: float | None
+    perfect: float | None
 
 
 class MetricFacts(TypedDict):
@@ -100,9 +114,13 @@ class DatasetFacts(Description):
 
 
 class Solution(PreviewDocument):
-    """A recognised table; `shapes` are the counts of each column's values or ranges."""
+    """A recognised table; `shapes` are the counts of each column's values or ranges.
+
+    `instants` has the quantiles of each column of dates, from the first to the last, as ISO texts.
+    """
 
     shapes: dict[str, list[tuple[str, int]]]
+    instants: NotRequired[dict[str, list[str]]]
 
 
 class SolutionFacts(TypedDict):

@@ -115,6 +115,12 @@ def draft_discard(*, draft: CompetitionDraft, now: datetime) -> None:
     mark_unneeded(StoredFile.objects.filter(pk__in=files), now=now)
 
 
+def files_being_read(draft: CompetitionDraft, slots: Sequence[FileSlot]) -> list[DraftFile]:
+    """The draft's files in these places that the background has not read yet."""
+    roles = {slot.role for slot in slots}
+    return [file for file in draft.files.all() if file.role in roles and file.state == DraftFile.State.WAITING]
+
+
 def find_file(draft: CompetitionDraft, role: str) -> DraftFile | None:
     """The draft's file in this place."""
     return next((file for file in draft.files.all() if file.role == role), None)

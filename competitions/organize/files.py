@@ -1,6 +1,6 @@
 """Tables of drafts, read in the background: columns, types, first rows, and their likely role."""
 
-from typing import Any, Final
+from typing import Final
 
 import structlog
 from django.conf import settings
@@ -11,7 +11,7 @@ from competitions.organize.tables.program import work_on_tables
 from competitions.resources.storage import local_copy
 from core.background import jobs
 from core.background.bounded import AnswerTooLong, OverBounds, Stopped
-from core.background.rows import Claim, claim
+from core.background.rows import Claim, claims
 
 log = structlog.get_logger(__name__)
 RECOGNITION_JOB: Final = "draft-file"
@@ -24,16 +24,13 @@ def waiting_files() -> QuerySet[DraftFile]:
     return DraftFile.objects.filter(state=DraftFile.State.WAITING)
 
 
-def recognition_perform(pk: int) -> None:
+@claims(waiting_files, "file")
+def recognition_perform(file: DraftFile, claimed: Claim) -> None:
     """Read one file and store its description or error; do nothing if nobody asks for it any more."""
-    claimed = claim(waiting_files(), pk)
-    if claimed is None:
-        return
-    file = DraftFile.objects.select_related("file").get(pk=pk)
     try:
         answer = {"fault": OURS} if file.attempts > settings.BACKGROUND_ATTEMPTS else _read(file, claimed)
     except Stopped:
-        log.info("recognition_stopped", file=pk)
+        log.info("recognition_stopped", file=file.pk)
         return
     state = DraftFile.State.FAILED if answer["fault"] else DraftFile.State.FINISHED
     claimed.release(state=state, fault=answer["fault"], preview=answer.get("preview", {}))
@@ -42,7 +39,7 @@ def recognition_perform(pk: int) -> None:
 RECOGNITION: Final = jobs.Job(RECOGNITION_JOB, waiting=waiting_files, perform=recognition_perform)
 
 
-def _read(file: DraftFile, claimed: Claim) -> dict[str, Any]:
+def _read(file: DraftFile, claimed: Claim) -> dict[str, object]:
     with local_copy(file.file) as path:
         request = {"do": "recognise", "path": str(path), "file_name": file.file_name}
         try:

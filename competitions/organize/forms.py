@@ -9,7 +9,9 @@ from django.http import QueryDict
 
 from competitions.catalog.models import Competition, Format, Phase
 from competitions.compute.models import Queue
+from competitions.organize.steps.common import Moment
 from competitions.resources.models import Resource
+from competitions.runs.accounting.gpu_hours import MOST_HOURS
 from competitions.web.forms import offer
 from files.text import is_number
 
@@ -98,8 +100,16 @@ class OrganizerForm(forms.Form):
     organizer = forms.CharField(required=False)
 
 
+class PlanForm(forms.Form):
+    """The instant at which a competition is published."""
+
+    at = Moment(label="Publish at (UTC)")
+
+
 class VisibilityForm(forms.Form):
-    action = forms.ChoiceField(choices=[(name, name) for name in ("publish", "withdraw", "delete")])
+    action = forms.ChoiceField(
+        choices=[(name, name) for name in ("publish", "plan", "cancel-plan", "withdraw", "delete")]
+    )
     confirm = forms.CharField(required=False)
 
 
@@ -140,3 +150,10 @@ class ResourceFilterForm(forms.Form):
         if kind := values.get("kind"):
             rows = rows.filter(kind=kind)
         return rows.filter(pk__lt=before) if (before := values.get("before")) else rows
+
+
+class GpuHoursForm(forms.Form):
+    """GPU hours a month of one competition on a queue; empty: the queue's number."""
+
+    competition = forms.SlugField()
+    hours = forms.IntegerField(label="GPU hours a month", required=False, min_value=0, max_value=MOST_HOURS)

@@ -4,7 +4,7 @@ import uuid
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import Q, Value
 
 from competitions.catalog.models import Competition, Phase, Task
 from competitions.resources.models import StoredFile
@@ -49,6 +49,12 @@ class CompetitionDraft(AskedRow):
         Competition, on_delete=models.SET_NULL, null=True, blank=True, related_name="draft"
     )
     trial = models.ForeignKey(Submission, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
+    score_scale = models.JSONField(
+        default=list,
+        db_default=Value([], models.JSONField()),
+        blank=True,
+        help_text="By key of a score: what the best constant and a perfect prediction have.",
+    )
     created_at = models.DateTimeField()
     changed_at = models.DateTimeField()
     asked_at = models.DateTimeField(null=True, blank=True, help_text="When the owner last asked for the build.")

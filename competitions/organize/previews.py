@@ -1,15 +1,21 @@
 """The preview beside a step: table, distribution of a target, competition card, files for teams."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import scoring
 from competitions.organize.answers import Solution
-from competitions.organize.building.texts import PAGES
 from competitions.organize.models import CompetitionDraft
-from competitions.organize.steps import table
 from competitions.organize.steps.dataset import dataset_facts
+from competitions.organize.steps.pages import PAGES
 from competitions.organize.steps.step import Step, StepForm
+from competitions.organize.steps.table.columns import column_shapes
+from competitions.organize.steps.table.data import sample_preview, solution_preview
+from competitions.organize.steps.table.metric import MetricForm
+from competitions.organize.steps.table.predictions import PREDICTIONS
+from competitions.organize.steps.table.split import part_sizes, time_leak
+
+SHOWN_ROWS: Final = 8
 
 
 def step_preview(draft: CompetitionDraft, step: Step, form: StepForm) -> Mapping[str, object]:
@@ -19,7 +25,7 @@ def step_preview(draft: CompetitionDraft, step: Step, form: StepForm) -> Mapping
     if step.slug == "schedule":
         context["dates"] = [str(values[name] or "?").replace("T", " ") for name in ("opens_at", "closes_at")]
     if draft.start == CompetitionDraft.Start.TABLE:
-        context |= _table(table.solution_preview(draft))
+        context |= _table(solution_preview(draft))
     if step.slug == "dataset":
         context["facts"] = _facts(values.get("dataset"))
     if step.slug == "labels":
@@ -27,13 +33,13 @@ def step_preview(draft: CompetitionDraft, step: Step, form: StepForm) -> Mapping
     if step.slug == "pages":
         context["texts"] = {name: values[f"{name}_text"] or "" for name in PAGES}
     if step.slug == "columns":
-        context["targets"] = table.column_shapes(draft, values.get("targets") or [])
-    if isinstance(form, table.MetricForm):
+        context["targets"] = column_shapes(draft, values.get("targets") or [])
+    if isinstance(form, MetricForm):
         context["chosen"] = form.chosen()
-    if step.slug == table.PREDICTIONS.slug:
-        context |= _table(table.sample_preview(draft))
+    if step.slug == PREDICTIONS.slug:
+        context |= _table(sample_preview(draft))
     if step.slug == "split":
-        context["parts"] = table.part_sizes(draft, values)
+        context |= {"parts": part_sizes(draft, values), "leak": time_leak(draft, values)}
     return context
 
 
@@ -42,8 +48,10 @@ def _table(solution: Solution | None) -> Mapping[str, object]:
     if solution is None:
         return {"solution": None}
     shown = len(solution["first_rows"][0])
+    marks = [column["type"] != "text" for column in solution["columns"][:shown]]
     return {
         "solution": solution,
+        "rows": [list(zip(row, marks, strict=False)) for row in solution["first_rows"][:SHOWN_ROWS]],
         "shown_columns": solution["columns"][:shown],
         "more_columns": len(solution["columns"]) - shown,
     }

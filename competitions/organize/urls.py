@@ -2,22 +2,8 @@
 
 from django.urls import path
 
-from competitions.organize.views import (
-    announcements,
-    boards,
-    data,
-    discussion,
-    pages,
-    phases,
-    questions,
-    rules,
-    settings,
-    solutions,
-    submissions,
-    teams,
-    webhooks,
-    workspace,
-)
+from competitions.organize.views import announcements, discussion, submissions, teams, workspace
+from competitions.organize.views.editing import boards, data, pages, phases, questions, settings
 from competitions.organize.views.guided import build, draft, start
 from competitions.organize.views.own import files, queues, series
 from competitions.organize.views.scoring import new_solutions, proposals
@@ -36,6 +22,8 @@ urlpatterns = [
     path("new/queue/", queues.settings, name="queue-new"),
     path("queues/<slug:name>/", queues.queue, name="queue"),
     path("queues/<slug:name>/settings/", queues.settings, name="queue-settings"),
+    path("queues/<slug:name>/gpu-hours/", queues.gpu_hours, name="queue-gpu-hours"),
+    path("queues/<slug:name>/usage.csv", queues.usage_file, name="queue-usage-csv"),
     path("queues/<slug:name>/token/", queues.token, name="queue-token"),
     path("queues/<slug:name>/workers/<uuid:key>/", queues.worker, name="queue-worker"),
     path("series/", series.series_list, name="series"),
@@ -43,6 +31,8 @@ urlpatterns = [
     path("series/<slug:slug>/", series.series, name="series-one"),
     path("series/<slug:slug>/delete/", series.delete, name="series-delete"),
     path("competitions/<slug:slug>/", workspace.overview, name="overview"),
+    path("competitions/<slug:slug>/usage/", workspace.usage, name="usage"),
+    path("competitions/<slug:slug>/usage.csv", workspace.usage_file, name="usage-csv"),
     path("competitions/<slug:slug>/submissions/", submissions.submissions, name="submissions"),
     path("competitions/<slug:slug>/submissions.csv", submissions.submissions_file, name="submissions-csv"),
     path("competitions/<slug:slug>/slices.csv", submissions.slices_file, name="slices-csv"),
@@ -72,8 +62,8 @@ urlpatterns = [
         new_solutions.solution_status,
         name="new-solution-status",
     ),
-    path("competitions/<slug:slug>/solutions/<int:pk>/", solutions.download, name="solution"),
-    path("competitions/<slug:slug>/solutions/<int:pk>/run/", solutions.run, name="solution-run"),
+    path("competitions/<slug:slug>/solutions/<int:pk>/", data.solution_file, name="solution"),
+    path("competitions/<slug:slug>/solutions/<int:pk>/run/", data.run_solution, name="solution-run"),
     path("competitions/<slug:slug>/data/<slug:owner>/<int:pk>/<slug:name>/", data.file, name="file"),
     path("competitions/<slug:slug>/proposals/", proposals.proposals, name="proposals"),
     path("competitions/<slug:slug>/proposals/<int:number>/", proposals.proposal, name="proposal"),
@@ -87,7 +77,7 @@ urlpatterns = [
     path("competitions/<slug:slug>/questions/<slug:kind>/new/", questions.question, name="question-new"),
     path("competitions/<slug:slug>/questions/<slug:kind>/<int:pk>/", questions.question, name="question"),
     path("competitions/<slug:slug>/questions/<slug:kind>/<int:pk>/delete/", questions.delete, name="question-delete"),
-    path("competitions/<slug:slug>/rules/", rules.rules, name="rules"),
+    path("competitions/<slug:slug>/rules/", pages.rules, name="rules"),
     path("competitions/<slug:slug>/images/", pages.images, name="images"),
     path("competitions/<slug:slug>/images/delete/", pages.image_delete, name="image-delete"),
     path("competitions/<slug:slug>/teams/", teams.teams, name="teams"),
@@ -105,7 +95,7 @@ urlpatterns = [
     path("competitions/<slug:slug>/discussion/posts/<int:pk>/", discussion.post_act, name="post-act"),
     path("competitions/<slug:slug>/discussion/people/<int:pk>/readmit/", discussion.readmit, name="writer-readmit"),
     path("competitions/<slug:slug>/mail/", announcements.mail, name="mail"),
-    path("competitions/<slug:slug>/webhooks/", webhooks.webhooks, name="webhooks"),
+    path("competitions/<slug:slug>/webhooks/", workspace.webhooks, name="webhooks"),
     path("competitions/<slug:slug>/settings/", settings.settings, name="settings"),
     path("competitions/<slug:slug>/settings/organizers/", settings.organizers, name="organizers"),
     path("competitions/<slug:slug>/settings/visibility/", settings.visibility, name="visibility"),
@@ -120,5 +110,6 @@ urlpatterns = [
     path("<uuid:key>/files/<str:role>/status/", draft.file_status, name="file-status"),
     path("<uuid:key>/files/<str:role>/remove/", draft.detach, name="detach"),
     path("<uuid:key>/steps/<slug:slug>/", draft.step, name="step"),
+    path("<uuid:key>/steps/<slug:slug>/wait/", draft.wait, name="step-wait"),
     path("<uuid:key>/steps/<slug:slug>/preview/", draft.preview, name="preview"),
 ]

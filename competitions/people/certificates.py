@@ -42,12 +42,18 @@ class Certified:
 
 def certify(user: User, competition: Competition, now: datetime) -> Certified | None:
     """The part that a person took; None while the competition is not over, or without a ranked team."""
-    membership = Membership.objects.filter(user=user, competition=competition).select_related("team").first()
-    if membership is None or membership.team.is_baseline:
-        return None
+    return _ranked(user, competition, now) if _is_over(competition, now) else None
+
+
+def _is_over(competition: Competition, now: datetime) -> bool:
     phases = list(competition.phases.all())
     load_boards(phases)
-    if not final_boards(phases, now):
+    return bool(final_boards(phases, now))
+
+
+def _ranked(user: User, competition: Competition, now: datetime) -> Certified | None:
+    membership = Membership.objects.filter(user=user, competition=competition).select_related("team").first()
+    if membership is None or membership.team.is_baseline:
         return None
     ranks = final_ranks(membership.team, now)
     return Certified(membership.team, ranks) if ranks else None
@@ -60,10 +66,10 @@ def make_certificate(*, user: User, competition: Competition, name: str, now: da
     """
     if not competition.gives_certificates:
         raise NO_CERTIFICATES(competition=competition)
-    if certify(user, competition, now) is None:
-        phases = list(competition.phases.all())
-        load_boards(phases)
-        raise (NOT_RANKED if final_boards(phases, now) else NOT_OVER)(competition=competition)
+    if not _is_over(competition, now):
+        raise NOT_OVER(competition=competition)
+    if _ranked(user, competition, now) is None:
+        raise NOT_RANKED(competition=competition)
     draft = Certificate(user=user, competition=competition, name=name, made_at=now)
     draft.clean_fields()
     certificate, _ = Certificate.objects.update_or_create(

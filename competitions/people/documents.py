@@ -17,7 +17,7 @@ from django.db.models import Prefetch
 from django.urls import reverse
 
 from accounts.models import ApiToken, Block, ProfileReport, User
-from accounts.profiles import profile_for
+from accounts.people.profiles import profile_for
 from competitions.disclosure.readers import Reader
 from competitions.disclosure.receipts import disclosed_receipt
 from competitions.discussions.models import Post, Report, Subscription
@@ -75,8 +75,17 @@ def _account(user: User, now: datetime) -> Iterator[Row]:
 
 
 PROFILE_FIELDS: Final = (
-    "is_public", "is_indexed", "name", "about", "orcid", "github", "website", "shows_competitions", "shows_ranks", "shows_teams",
-)  # fmt: skip
+    "is_public",
+    "is_indexed",
+    "name",
+    "about",
+    "orcid",
+    "github",
+    "website",
+    "shows_competitions",
+    "shows_ranks",
+    "shows_teams",
+)
 
 
 def _profile(user: User, now: datetime) -> Iterator[Row]:
@@ -143,6 +152,9 @@ def _submission(row: Submission, reader: Reader) -> dict[str, object]:
         "file_sha256": row.file_id,
         "file_url": settings.SITE_URL + reverse("web:submission-file", args=[row.pk]),
         "description": row.description,
+        "tags": list(row.tags),
+        "commit": row.commit,
+        "link": row.link,
         "fact_sheet": row.fact_sheet,
         "status": row.status,
         "reason": row.reason,

@@ -20,7 +20,7 @@ from competitions.resources.models import StoredFile
 from competitions.resources.orphans import GRACE, mark_unneeded
 from competitions.resources.storage import store_path
 from core.background import jobs
-from core.background.rows import Claim, claim
+from core.background.rows import Claim, claims
 from core.refusals import RefusalKind
 
 log = structlog.get_logger(__name__)
@@ -55,15 +55,12 @@ def waiting_exports() -> QuerySet[DataExport]:
     return DataExport.objects.filter(state=DataExport.State.WAITING)
 
 
-def export_perform(pk: int) -> None:
+@claims(waiting_exports, "user")
+def export_perform(export: DataExport, claimed: Claim) -> None:
     """Write the zip and tell its person; nothing when it is there, or another process writes it."""
-    claimed = claim(waiting_exports(), pk)
-    if claimed is None:
-        return
-    export = DataExport.objects.select_related("user").get(pk=pk)
     if export.attempts > settings.BACKGROUND_ATTEMPTS:
         claimed.release(changed_at=timezone.now(), state=DataExport.State.FAILED)
-        log.error("data_export_given_up", data_export=pk)
+        log.error("data_export_given_up", data_export=export.pk)
         return
     with claimed.kept():
         _finish(export, claimed, _write(export))

@@ -87,7 +87,7 @@ def public_record(profile: Profile, now: datetime) -> PublicRecord:
 def _joined(user: User) -> list[tuple[Competition, Team | None]]:
     """Published competitions that admitted the person, the newest first, with their team; one query."""
     own = Membership.objects.filter(user=user, competition=OuterRef("competition"))
-    facts: dict[str, Any] = {f"team_{name}": Subquery(own.values(f"team__{name}")) for name in ("id", "name", "key")}
+    facts: dict[str, object] = {f"team_{name}": Subquery(own.values(f"team__{name}")) for name in ("id", "name", "key")}
     rows: Iterable[Any] = (
         Registration.objects.filter(user=user, state=Registration.State.APPROVED)
         .filter(competition__in=Competition.objects.visible_to(AnonymousUser()))

@@ -1,10 +1,15 @@
-"""Answers that hand out a stored file: through a web thread only where nobody else can."""
+"""Answers that hand out a stored file: through a web thread only where nobody else can.
+
+A compute worker gets signed, short-lived names of files instead of credentials.
+"""
 
 import re
+from dataclasses import dataclass
 from datetime import timedelta
 from mimetypes import guess_type
 from typing import Final
 
+from django.core import signing
 from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.utils.http import content_disposition_header
 
@@ -15,6 +20,7 @@ from competitions.resources.stores.base import Attachment, ObjectStore
 FROM_BYTE: Final = re.compile(r"bytes=(\d{1,18})-")
 URL_VALID: Final = timedelta(minutes=15)  # to begin the download in, not to end it
 FRONT_HEADER, FRONT_VALUE = "X-Sendfile-Type", "X-Accel-Redirect"  # what a front sends that serves files for the site
+SALT = "podium.resources.file"
 
 
 def stored_response(
@@ -72,3 +78,25 @@ def _by_the_front(
 def _content_type(file_name: str) -> str:
     kind, encoding = guess_type(file_name)
     return kind if kind and not encoding else "application/octet-stream"
+
+
+@dataclass(frozen=True)
+class FileGrant:
+    """The right to read one stored file for one lease."""
+
+    sha256: str
+    lease_id: str
+
+
+def sign_file(grant: FileGrant) -> str:
+    """A URL-safe token for one file and one lease."""
+    return signing.dumps([grant.sha256, grant.lease_id], salt=SALT)
+
+
+def read_file_token(token: str, *, max_age_s: int) -> FileGrant | None:
+    """The grant inside a token, or None when it is forged or older than `max_age_s`."""
+    try:
+        sha256, lease_id = signing.loads(token, salt=SALT, max_age=max_age_s)
+    except signing.BadSignature:
+        return None
+    return FileGrant(sha256=sha256, lease_id=lease_id)

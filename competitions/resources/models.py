@@ -11,7 +11,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.fields.related import ForeignObjectRel
 
-from core.background.rows import ClaimedRow
+from core.background.rows import AskedRow, ClaimedRow, asker_key
 from core.fields import OneLineField
 
 if TYPE_CHECKING:
@@ -107,6 +107,24 @@ class Resource(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} ({self.get_kind_display()})"
+
+
+class ArchiveHead(AskedRow):
+    """The first rows of the tables in a stored zip, by its digest, which keeps no file from removal."""
+
+    sha256 = models.CharField(max_length=64, unique=True, validators=[SHA256_HEX])
+    is_read = models.BooleanField(default=False)
+    tables = models.JSONField(default=list, blank=True, help_text="Name, columns and first rows of each.")
+    created_at = models.DateTimeField()
+
+    class Meta:
+        indexes = [models.Index(fields=["asker", "id"], condition=Q(is_read=False), name="archive_head_waiting")]
+
+    def __str__(self) -> str:
+        return f"sha256:{self.sha256[:12]}…"
+
+    def asked_by(self) -> str:
+        return asker_key("site")
 
 
 class UploadFailures(models.Model):

@@ -11,6 +11,7 @@ class RunsConfig(AppConfig):
         from competitions.compute.launchers import remove_gone_workers
         from competitions.compute.models import cluster_job_ended
         from competitions.runs import impact  # noqa: F401  # adds its checks
+        from competitions.runs.accounting.notices import warn_of_gpu_hours
         from competitions.runs.checks import CHECK
         from competitions.runs.leases.interrupts import runs_follow_job
         from competitions.runs.leases.retries import LEASES, expire_leases
@@ -30,6 +31,7 @@ class RunsConfig(AppConfig):
         reconciler_step("turns_repaired", turns_repair, every=timedelta(minutes=1))
         reconciler_step("old_removed", remove_old, every=timedelta(minutes=10))
         reconciler_step("gone_workers_removed", remove_gone_workers, every=timedelta(hours=1))
+        reconciler_step("gpu_hours_told", warn_of_gpu_hours, every=timedelta(minutes=10))
         reconciler_step("scoring_errors_told", organizers_notify, every=timedelta(minutes=10))
         submission_accepted.connect(queue_accepted, dispatch_uid="runs.queue_accepted")
         teams_merged.connect(submissions_follow_merge, dispatch_uid="runs.submissions_follow_merge")

@@ -28,7 +28,7 @@ from competitions.submissions.states import Kind, Reason, State
 from core.background import jobs
 from core.background.allowance import require_allowance
 from core.background.bounded import Bounds, Call, OverBounds, Stopped, run_bounded
-from core.background.rows import Claim, claim
+from core.background.rows import Claim, claims
 from core.refusals import InvalidFile, Refusal
 
 log = structlog.get_logger(__name__)
@@ -57,14 +57,9 @@ def refused_checks() -> QuerySet[FileCheck]:
     return FileCheck.objects.filter(outcome__in=(FileCheck.Status.REFUSED, FileCheck.Status.CANCELLED))
 
 
-def check_perform(pk: int) -> None:
+@claims(waiting_checks, "submission__phase__competition", "submission__team", "submission__file")
+def check_perform(check: FileCheck, claimed: Claim) -> None:
     """Check one file, then pass or refuse its submission; do nothing if that is no longer needed."""
-    claimed = claim(waiting_checks(), pk)
-    if claimed is None:
-        return
-    check = FileCheck.objects.select_related(
-        "submission__phase__competition", "submission__team", "submission__file"
-    ).get(pk=pk)
     try:
         verdict = _given_up(check) or _refused_unread(check) or _verdict(check, claimed)
     except Stopped:

@@ -30,7 +30,7 @@ def budgets_change(phase: Phase, changes: Mapping[str, Any], now: datetime) -> I
 
 
 @impact_check(Competition)
-def starting_changes(competition: Competition, changes: Mapping[str, Any], now: datetime) -> Iterator[str]:
+def starting_changes(competition: Competition, changes: Mapping[str, object], now: datetime) -> Iterator[str]:
     if changes.get("auto_run_submissions") is False and competition.is_published:
         yield "New submissions wait, once their file is checked, until an organizer starts them."
     if changes.get("auto_run_submissions") is True and (waiting := unstarted_submissions(competition).count()):

@@ -7,13 +7,14 @@ from typing import Final
 from django.db import models
 from django.db.models import Q
 
-from competitions.catalog.models import Phase, Proposal, Task
+from competitions.catalog.models import Competition, Phase, Proposal, Task
 from competitions.compute.models import ComputeWorker, Queue
 from competitions.disclosure.streams import LogStream
 from competitions.resources.models import StoredFile
 from competitions.submissions.models import Submission
 from competitions.submissions.states import FINAL, HELD, Reason, State
 from competitions.teams.models import Team
+from core.fields import OneLineField
 from workers.protocol.plan import Needs
 
 FILLING_PRIORITY: Final = -(2**15)  # of runs that fill a growing board: behind everything else
@@ -240,6 +241,54 @@ class Attempt(models.Model):
 
     def __str__(self) -> str:
         return f"attempt {self.attempt}: {self.outcome}"
+
+
+class SlotUse(models.Model):
+    """A worker's slot that a run uses, or used.
+
+    The row stays, for what it cost, when what it names is gone.
+    """
+
+    run = models.ForeignKey(Run, on_delete=models.SET_NULL, null=True, related_name="slot_uses")
+    queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="slot_uses")
+    competition = models.ForeignKey(Competition, on_delete=models.SET_NULL, null=True, related_name="+")
+    phase = models.ForeignKey(Phase, on_delete=models.SET_NULL, null=True, related_name="+")
+    team = models.ForeignKey(Team, on_delete=models.SET_NULL, null=True, related_name="+")
+    job = OneLineField(max_length=100, blank=True, help_text="Id of the cluster's job that the worker was.")
+    gpus = models.PositiveSmallIntegerField(default=0, help_text="That the run had for itself.")
+    waits_since = models.DateTimeField(help_text="When the run began to wait for this slot.")
+    started_at = models.DateTimeField(help_text="When its first container there started.")
+    ended_at = models.DateTimeField(null=True, blank=True, help_text="Empty: the run uses it still.")
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["run"], condition=Q(ended_at=None), name="run_uses_one_slot"),
+        ]
+        indexes = [
+            models.Index(
+                fields=["queue", "ended_at"], include=["competition", "gpus", "started_at"], name="slot_use_of_queue"
+            ),
+            models.Index(fields=["competition", "ended_at"], name="slot_use_of_competition"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.run} on {self.queue} from {self.started_at}"
+
+
+class GpuHours(models.Model):
+    """The GPU hours a month that a queue gives one competition, in place of the queue's number for each."""
+
+    queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="gpu_hours")
+    competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="gpu_hours")
+    hours = models.PositiveIntegerField()
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [models.UniqueConstraint(fields=["queue", "competition"], name="gpu_hours_once")]
+
+    def __str__(self) -> str:
+        return f"{self.competition} on {self.queue}: {self.hours} hours"
 
 
 class ScoringErrorNotice(models.Model):

@@ -46,10 +46,24 @@ def verification_create(
     if not tasks:
         raise NOTHING_TO_RUN(phase=phase)
     submission = Submission.objects.create(
-        phase=phase, team=team, submitted_by=by, kind=Kind.CODE, file=file, file_name=file_name, received_at=now, created_at=now,
-        description="Verification run", status=State.CHECKING, is_charged=False, is_verification=True, is_check=bool(checks), seed=seed,
-        weights=environment.weights, image=environment.image, image_reference=environment.image_reference,
-    )  # fmt: skip
+        phase=phase,
+        team=team,
+        submitted_by=by,
+        kind=Kind.CODE,
+        file=file,
+        file_name=file_name,
+        received_at=now,
+        created_at=now,
+        description="Verification run",
+        status=State.CHECKING,
+        is_charged=False,
+        is_verification=True,
+        is_check=bool(checks),
+        seed=seed,
+        weights=environment.weights,
+        image=environment.image,
+        image_reference=environment.image_reference,
+    )
     runs_queue(submission=submission, tasks=tasks, now=now)
     return submission
 

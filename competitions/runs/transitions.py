@@ -5,9 +5,10 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import prefetch_related_objects
+from django.db.models import Subquery, prefetch_related_objects
+from django.db.models.functions import Coalesce
 
-from competitions.runs.models import EARLIER_RUN, Attempt, Run, RunEvent, RunOutput
+from competitions.runs.models import EARLIER_RUN, Attempt, Run, RunEvent, RunOutput, SlotUse
 from competitions.runs.planning import plan_for, stored_plan
 from competitions.runs.queue.ranking import enter_queue
 from competitions.submissions.models import Submission
@@ -16,6 +17,7 @@ from competitions.submissions.signals import submission_settled
 from competitions.submissions.states import FINAL, HELD, REASONS, Reason, State
 from workers.protocol.stages import StageName
 
+_BEFORE_START: Final = (State.LEASED, State.PREPARING)  # of a held run: none of its containers has started
 _ENDS: Final = (State.QUEUED, State.FINISHED, State.FAILED, State.CANCELLED)  # QUEUED: another attempt
 NEXT: Final[dict[State, tuple[State, ...]]] = {  # a state without a row is final
     State.CHECKING: (
@@ -70,6 +72,10 @@ def run_move(
         RunEvent.objects.create(
             run=run, attempt=run.attempt, source=source, target=target, actor=actor, note=note[:1000], at=now
         )
+        if source in _BEFORE_START and changes.get("started_at") is not None:
+            _begin_use(run, now=now)
+        if source in HELD and target not in HELD:
+            _end_use(run, now=now)
         _update_submission(run.pk, now, is_ended=target in FINAL)
         if target == State.QUEUED:
             enter_queue(Run.objects.filter(pk=run.pk), now=now)
@@ -150,7 +156,7 @@ def run_take(*, run: Run, source: Run, actor: str, now: datetime, note: str) -> 
     if has_predictions:
         receipt |= {"ingestion": run.receipt.get("ingestion") or _ingestion_part(run.receipt)}
     predicted = run.attempt if run.ingested_attempt is None else run.ingested_attempt
-    changes: dict[str, Any] = {
+    changes: dict[str, object] = {
         "state": source.state,
         "reason": source.reason,
         "code": source.code,
@@ -265,3 +271,25 @@ def _is_charged(submission: Submission) -> bool:
 def _has_used_smoke_runs(submission: Submission) -> bool:
     """True for a submission that counts, of a team without free smoke runs left on the day it was made."""
     return not submission.is_smoke and not smoke_allowance(submission.team_id, now=submission.created_at).left
+
+
+def _begin_use(run: Run, *, now: datetime) -> None:
+    """Write down that a held run uses a slot from now on. Call in the transaction that says so."""
+    held = Run.objects.select_related("worker", "submission__phase").get(pk=run.pk)
+    earlier = SlotUse.objects.filter(run=held, ended_at__gt=held.queued_at).order_by("-ended_at")
+    SlotUse.objects.create(
+        run=held,
+        queue_id=held.queue_id,
+        competition_id=held.submission.phase.competition_id,
+        phase_id=held.submission.phase_id,
+        team_id=held.team_id,
+        job=held.worker.job if held.worker else "",
+        gpus=1 if held.gpus else 0,  # a run gets one, whatever its phase says
+        waits_since=Coalesce(Subquery(earlier.values("ended_at")[:1]), held.queued_at),
+        started_at=now,
+    )
+
+
+def _end_use(run: Run, *, now: datetime) -> None:
+    """Write down that the run uses its slot no more. Call in the transaction that takes it away."""
+    SlotUse.objects.filter(run=run.pk, ended_at=None).update(ended_at=now)

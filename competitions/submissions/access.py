@@ -62,6 +62,16 @@ def repeats_by(user: User) -> QuerySet[Submission]:
     return open_to_robot(user).filter(submitted_by=user).exclude(rerun_of=None)
 
 
+def team_submissions(team: int) -> QuerySet[Submission]:
+    """A team's submissions as it knows them: without the checks of a winner's code on other input."""
+    return Submission.objects.filter(team=team, is_check=False)
+
+
+def tagged(submissions: QuerySet[Submission], tag: str) -> QuerySet[Submission]:
+    """Those with this tag; ask it of a few teams' submissions, as no index has the tags."""
+    return submissions.filter(tag_text__contains=f" {tag.lower()} ")
+
+
 def visible_submissions(user: User | AnonymousUser) -> QuerySet[Submission]:
     """Those of the user's teams, and those of the competitions that the user organizes."""
     scope = visible_scope(user)

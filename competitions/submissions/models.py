@@ -1,5 +1,7 @@
 """Submissions and their runs: one run for each task, held by a worker under a lease."""
 
+from collections.abc import Sequence
+
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
@@ -32,6 +34,16 @@ class Submission(DeclaresAgent):
     file = models.ForeignKey(StoredFile, on_delete=models.PROTECT, related_name="+")
     file_name = OneLineField(max_length=255)
     description = models.CharField(max_length=500, blank=True)
+    tag_text = models.CharField(
+        max_length=320,
+        blank=True,
+        default="",
+        db_default="",
+        editable=False,
+        help_text="The team's own tags, each between blanks, so that one is found in it.",
+    )
+    commit = OneLineField(max_length=64, blank=True, default="", db_default="", help_text="The commit of its code.")
+    link = OneLineField(max_length=300, blank=True, default="", db_default="", help_text="Its code or a paper.")
     received_at = models.DateTimeField(
         help_text="The instant that counts: when the upload began, at most the phase's grace before it was submitted."
     )
@@ -153,6 +165,15 @@ class Submission(DeclaresAgent):
     @property
     def is_final(self) -> bool:
         return self.status in FINAL
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        return tuple(self.tag_text.split())
+
+    def annotate(self, tags: Sequence[str], *, commit: str, link: str) -> None:
+        """Set what its team says of it, checked by `annotations.py`; it is not saved."""
+        self.tag_text = f" {' '.join(tags)} " if tags else ""
+        self.commit, self.link = commit, link
 
     @property
     def may_rank(self) -> bool:

@@ -1,5 +1,6 @@
 """Messages about submissions: endings, organizers' decisions, ends of phases. Never a score."""
 
+import re
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ from competitions.teams.models import Membership, Team
 from competitions.teams.notices import registered_people, team_members
 
 ENDINGS: Final = {State.FINISHED: "is finished", State.FAILED: "has failed"}
+FINISHED_EVENT: Final = re.compile(rf"submission-([0-9]{{1,18}})-{State.FINISHED.value}", re.ASCII)
 NOTICES: Final = (timedelta(hours=24), timedelta(days=3))  # before the end of a phase, the shortest first
 
 
@@ -38,6 +40,12 @@ def submitter_notify(
         text=f"Your {what} #{submission.pk} ({submission.file_name}) to “{phase.name}” of “{phase.competition}” {ending}.",
         path=f"/submissions/{submission.pk}/",
     )
+
+
+def finished_submission(event: str) -> int | None:
+    """The number of the submission that an event says is finished; None for other events."""
+    match = FINISHED_EVENT.fullmatch(event)
+    return int(match[1]) if match else None
 
 
 def rescoring_notify(*, submission: Submission, now: datetime) -> None:

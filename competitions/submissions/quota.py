@@ -3,6 +3,7 @@
 Weeks begin on Monday.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -53,9 +54,8 @@ def week_began_at(phase: Phase, now: datetime) -> datetime:
 def allowances(*, team_id: int, phase: Phase, now: datetime) -> list[Allowance]:
     """Every limit that the phase sets, narrowest first; empty means unlimited.
 
-    One query, two where a week slides, and none without a limit; without a limit of the whole phase only what is new is
-    counted. `now` may lie before midnight while others of the team submit after it: an upload counts for the day on which
-    it began.
+    One query, two where a week slides, and none without a limit; only what a limit is about is counted. `now` may lie before midnight while
+    others of the team submit after it: an upload counts for the day on which it began.
     """
     midnight, week = day_began_at(now), week_began_at(phase, now)
     of_day, of_week = Q(received_at__gte=midnight, received_at__lt=midnight + DAY), Q(received_at__gte=week)
@@ -70,7 +70,8 @@ def allowances(*, team_id: int, phase: Phase, now: datetime) -> list[Allowance]:
     chosen = {name: rows for name, (limit, _, rows) in limits.items() if limit is not None}
     if not chosen:
         return []
-    counted = charged if "total" in chosen else charged.filter(received_at__gte=min(midnight, week))
+    since = _counts_since(phase, now)
+    counted = charged if since is None else charged.filter(received_at__gte=since)
     counts = counted.aggregate(**{name: Count("pk", filter=rows) for name, rows in chosen.items()})
     ends = {"day": midnight + DAY, "week": _week_ends_at(phase, charged, week) if "week" in chosen else None}
     return [
@@ -78,6 +79,14 @@ def allowances(*, team_id: int, phase: Phase, now: datetime) -> list[Allowance]:
         for name, (limit, period, _) in limits.items()
         if limit is not None
     ]
+
+
+def _counts_since(phase: Phase, now: datetime) -> datetime | None:
+    """The instant from which submissions count for any limit of a phase; None where all do."""
+    if phase.max_submissions is not None:
+        return None
+    midnight = day_began_at(now)
+    return midnight if phase.max_submissions_per_week is None else min(midnight, week_began_at(phase, now))
 
 
 @dataclass(frozen=True)
@@ -92,8 +101,14 @@ class Left:
 def least_left(teams: Mapping[Phase, int], now: datetime) -> dict[int, Left]:
     """The tightest limit of each phase for its team, by the phase's number, in one query.
 
-    Phases without a limit are left out.
+    Phases without a limit are left out, and only what a limit is about is counted.
     """
+    since: dict[datetime | None, list[Phase]] = defaultdict(list)
+    for phase in teams:
+        if _least(phase, {}) is not None:
+            since[_counts_since(phase, now)].append(phase)
+    if not since:
+        return {}
     midnight = day_began_at(now)
     monday = midnight - timedelta(days=midnight.weekday())
     spans = {
@@ -102,9 +117,10 @@ def least_left(teams: Mapping[Phase, int], now: datetime) -> dict[int, Left]:
         Week.SLIDING: Q(received_at__gt=now - WEEK),
         "total": Q(),
     }
-    charged = Submission.objects.filter(
-        team__in=teams.values(), phase__in=[phase.pk for phase in teams], is_charged=True
-    )
+    counted = Q()
+    for instant, phases in since.items():
+        counted |= Q(phase__in=phases) if instant is None else Q(phase__in=phases, received_at__gte=instant)
+    charged = Submission.objects.filter(counted, team__in=teams.values(), is_charged=True)
     counts = {name: Count("pk", filter=span) for name, span in spans.items()}
     used: dict[int, Any] = {row["phase"]: row for row in charged.order_by().values("phase").annotate(**counts)}
     return {phase.pk: left for phase in teams if (left := _least(phase, used.get(phase.pk, {}))) is not None}

@@ -31,6 +31,7 @@ from competitions.resources.storage import local_copy
 from competitions.resources.uploads import UploadExpired, UploadIncomplete, upload_finish
 from competitions.submissions import refusals
 from competitions.submissions.agents import A_PERSON, Sender, require_welcome
+from competitions.submissions.annotations import NO_ANNOTATIONS, Annotations
 from competitions.submissions.datasets import require_place
 from competitions.submissions.file_checks.kinds import choose_kind, zip_names
 from competitions.submissions.file_checks.preflight import file_contract, look
@@ -60,7 +61,8 @@ class NewSubmission:
 
     `fact_sheet` maps the keys of the phase's questions to answers. With `tasks` it runs on those of the phase's alone, and stands on
     no board. With `is_smoke` it runs on the phase's public mini split alone: it costs no quota, and nothing is asked of it. `environment`
-    names the weights and the image that code runs with. The same idempotency key gives the same submission again.
+    names the weights and the image that code runs with, `annotations` are its tags, commit and link. The same idempotency key gives the
+    same submission again.
 
     `sender` says if an agent submits for the user.
 
@@ -80,6 +82,7 @@ class NewSubmission:
     environment: NamedEnvironment = NOTHING_NAMED
     kind_is: Literal["certain", "chosen", "open"] = "certain"
     sender: Sender = A_PERSON
+    annotations: Annotations = NO_ANNOTATIONS
 
 
 @dataclass(frozen=True)
@@ -206,6 +209,7 @@ def _made(checked: _Checked, environment: Environment, *, is_task_rerun: bool) -
         agent_model=new.sender.agent.model if new.sender.agent else "",
         agent_harness=new.sender.agent.harness if new.sender.agent else "",
     )
+    submission.annotate(new.annotations.tags, commit=new.annotations.commit, link=new.annotations.link)
     submission.clean_fields(exclude=RELATIONS)  # names the field that is too long; that those rows are there is known
     submission.save(force_insert=True)
     if checked.answers:
@@ -325,16 +329,16 @@ def _disqualify(numbers: list[int], what: str, reason: str, now: datetime) -> in
     return _standing_change(rows, f"{what}: {reason[:500]}", now, **_disqualified(reason, now))
 
 
-def _disqualified(reason: str, now: datetime) -> dict[str, Any]:
+def _disqualified(reason: str, now: datetime) -> dict[str, object]:
     """The standing of a team or submission that is disqualified."""
     return _standing(disqualified_at=now, disqualified_reason=reason[:500])
 
 
-def _reinstated(reason: str, now: datetime) -> dict[str, Any]:
+def _reinstated(reason: str, now: datetime) -> dict[str, object]:
     return _standing(reinstated_at=now, reinstated_reason=reason[:500])
 
 
-def _standing(**given: Any) -> dict[str, Any]:
+def _standing(**given: Any) -> dict[str, object]:
     blank = {"disqualified_at": None, "disqualified_reason": "", "reinstated_at": None, "reinstated_reason": ""}
     return blank | given
 

@@ -13,6 +13,10 @@ submission_accepted = Signal()
 submission_settled = Signal()
 
 
+# Sent inside the transaction with `submission`, when its team changed its commit or link, or an organizer removed them.
+source_changed = Signal()
+
+
 # Sent inside the transaction with `submissions` of one team to one phase, `now` and the public `reason`, when they were
 # disqualified or reinstated.
 standing_changed = Signal()

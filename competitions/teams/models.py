@@ -4,6 +4,7 @@ import uuid
 from datetime import datetime
 
 from django.conf import settings
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Lower
@@ -81,12 +82,13 @@ class Team(models.Model):
 
     class Meta:
         ordering = ["name"]
-        indexes = [  # the second kind of comparison finds beginnings, on PostgreSQL
+        indexes = [  # on PostgreSQL, the second kind of comparison finds beginnings, and trigrams what is inside
             models.Index(
                 fields=["competition", "searched_name"],
                 opclasses=["int8_ops", "varchar_pattern_ops"],
                 name="team_search",
-            )
+            ),
+            GinIndex(fields=["searched_name"], opclasses=["gin_trgm_ops"], name="team_search_inside"),
         ]
         constraints = [
             models.CheckConstraint(

@@ -10,8 +10,8 @@ from django.db.models import Count, F, OuterRef, ProtectedError, Subquery
 from django.db.models.functions import Coalesce
 from django.dispatch import Signal
 
-from accounts.lookup import named_by
 from accounts.models import User
+from accounts.people.lookup import named_by
 from competitions.catalog.models import Competition
 from competitions.catalog.questions import Answers, read_answers
 from competitions.catalog.services import current_rules
@@ -24,6 +24,8 @@ INVITATION_DAYS: Final = 14
 
 # Sent with `team`, inside the transaction that changed its name or its mark as a baseline.
 team_changed = Signal()
+# Sent with `team`, inside the transaction in which somebody joined it or left it.
+members_changed = Signal()
 
 
 @transaction.atomic
@@ -328,6 +330,7 @@ def team_join(*, team: Team, by: User, admit: Callable[[Team], None], now: datet
         _leave_behind(existing)
     Membership.objects.create(team=team, user=by, competition=team.competition, joined_at=now)
     Team.objects.filter(pk=team.pk).update(is_personal=False)
+    members_changed.send(Team, team=team)
     return team
 
 
@@ -390,7 +393,9 @@ def team_leave(*, team: Team, by: User) -> None:
     if others and team.captain_id == by.pk:
         raise refusals.CAPTAIN_MUST_HAND_OVER()
     team.memberships.filter(user=by).delete()
-    if not others and not _delete_team(team):
+    if others:
+        members_changed.send(Team, team=team)
+    elif not _delete_team(team):
         raise refusals.TEAM_STAYS()
 
 

@@ -21,6 +21,20 @@ DETAILS_POLICY: Final = (
 )
 
 
+# Behind the page: it says how high it is and in which schemes it can be drawn. Whoever wrote the page could say anything, so the
+# site takes a height within bounds, and nothing else (frames.js).
+SIZE_SCRIPT: Final = b"""<script>(() => {
+  const say = () => {
+    const body = document.body, margin = parseFloat(getComputedStyle(body).marginBottom) || 0;
+    const height = Math.ceil(body.getBoundingClientRect().bottom + scrollY + margin);
+    const schemes = getComputedStyle(document.documentElement).colorScheme;
+    parent.postMessage({ height, isInBothSchemes: schemes.includes("light") && schemes.includes("dark") }, "*");
+  };
+  addEventListener("load", say);
+  new ResizeObserver(say).observe(document.body);
+})();</script>"""
+
+
 def _newest() -> QuerySet[RunOutput]:
     """Of the phase's own tasks: on a dataset that a team submitted, the page may quote that team's labels."""
     return RunOutput.objects.filter(
@@ -54,7 +68,7 @@ def details_response(run: Run) -> HttpResponse:
     """The newest attempt's page for a frame, with scripts isolated in their own origin; else 404."""
     output = get_object_or_404(run.outputs.select_related("file"), attempt=run.attempt, name=DETAILED_RESULTS)
     with open_stored(output.file) as file:
-        response = HttpResponse(file.read(), content_type="text/html; charset=utf-8")
+        response = HttpResponse(file.read() + SIZE_SCRIPT, content_type="text/html; charset=utf-8")
     response.headers["Content-Security-Policy"] = DETAILS_POLICY
     response.headers["X-Content-Type-Options"] = "nosniff"
     return response

@@ -97,10 +97,21 @@ class SubmissionForm(forms.Form):
     upload = forms.UUIDField(required=False)
     file = forms.FileField(required=False, allow_empty_file=True, max_length=255)
     description = forms.CharField(required=False)
+    tags = forms.CharField(required=False, max_length=400)
+    commit = forms.CharField(required=False, max_length=200)
+    link = forms.CharField(required=False, max_length=1000)
     smoke = forms.BooleanField(required=False)
     weights = forms.CharField(required=False, max_length=120)
     image = forms.CharField(required=False, max_length=500)
     idempotency_key = forms.CharField(required=False, max_length=100)
+
+
+class AnnotationsForm(forms.Form):
+    """The tags, the commit and the link of a submission."""
+
+    tags = forms.CharField(required=False, max_length=400)
+    commit = forms.CharField(required=False, max_length=200)
+    link = forms.CharField(required=False, max_length=1000)
 
 
 class FileLookForm(forms.Form):

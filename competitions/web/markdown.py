@@ -119,6 +119,9 @@ def _overview(visited: Visit, context: Context) -> Iterator[str]:
 def _data(visited: Visit, context: Context) -> Iterator[str]:
     yield f"# Data of `{visited.competition.slug}`"
     yield from _texts(context["pages"])
+    if context["columns"]:
+        yield "## Columns"
+        yield fenced(markdown_table(["column", "meaning"], list(context["columns"].items())), ORGANIZERS)
     yield "## Files"
     if not context["may_have"]:
         yield f"{len(context['files'])} files, for participants: a person accepts the rules first."

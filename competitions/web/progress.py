@@ -9,6 +9,7 @@ from competitions.compute.launchers import expected_nodes
 from competitions.runs.models import Run
 from competitions.runs.queue.positions import QueuePosition, queue_wait
 from competitions.runs.queue.smoke import time_limit_s
+from competitions.runs.records.budget import budget_use
 from competitions.submissions.advice import failure_advice
 from competitions.submissions.models import Submission
 from competitions.submissions.states import HELD, REASONS, Kind, Reason, State
@@ -93,6 +94,8 @@ def _queued(run: Run, position: QueuePosition | None, now: datetime) -> Progress
         return Progress(sentence="Being cancelled")
     if position is None:  # a worker took it a moment ago
         return Progress(sentence="Waiting in the queue")
+    if position.goes_on_at is not None:
+        return Progress(sentence=_without_gpu_hours(position.goes_on_at), contact=run.queue.contact)
     sentence = f"Waiting at place {position.place} of the queue"
     if run.queue.is_paused:
         sentence = f"Waiting at place {position.place}; the organizers have paused the queue"
@@ -107,31 +110,29 @@ def _queued(run: Run, position: QueuePosition | None, now: datetime) -> Progress
     )
 
 
+def _without_gpu_hours(goes_on_at: datetime) -> str:
+    return (
+        "Waiting: the competition has used up its GPU hours of this month. It keeps its place, and starts from "
+        f"{goes_on_at:%-d %B} (UTC), or as soon as more are given; there is nothing for you to do"
+    )
+
+
 def _held(run: Run, submission: Submission, now: datetime) -> Progress:
     if run.cancel_requested_at:
         return Progress(sentence="Being cancelled")
-    if run.state == State.INGESTING and run.started_at:
-        limit_s = time_limit_s(run, submission.phase)
-        elapsed = max((now - run.started_at).total_seconds(), 0.0)
+    if (use := budget_use(run, submission.phase, now=now)) is not None:
         cpu_share, memory_share = _shares(run, submission)
         return Progress(
             sentence=f"Your program runs{' on the public mini split' if run.is_smoke else ''}",
-            elapsed_s=min(elapsed, float(limit_s)),
-            limit_s=limit_s,
-            projected_s=_projected(run, elapsed),
+            elapsed_s=use.elapsed_s,
+            limit_s=use.limit_s,
+            projected_s=use.projected_s,
             cpu_share=cpu_share,
             memory_share=memory_share,
         )
     if run.state == State.SCORING:
         return Progress(sentence="The scoring program runs")
     return Progress(sentence="A compute worker prepares the run; this is not charged to your budget")
-
-
-def _projected(run: Run, elapsed_s: float) -> float | None:
-    """Seconds that the whole run takes if it goes on as its `progress.json` says; shown, never acted on."""
-    progress = run.meters.get("progress")
-    fraction = progress.get("fraction") if isinstance(progress, dict) else None
-    return elapsed_s / fraction if isinstance(fraction, float | int) and 0.01 <= fraction <= 1 else None
 
 
 def _shares(run: Run, submission: Submission) -> tuple[float | None, float | None]:

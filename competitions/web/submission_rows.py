@@ -10,6 +10,7 @@ from uuid import UUID
 from django.core.cache import caches
 from django.db.models import Prefetch, prefetch_related_objects
 from django.template.loader import get_template
+from django.urls import reverse
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
@@ -19,7 +20,7 @@ from competitions.leaderboards.reading.results import known_results
 from competitions.leaderboards.reading.submission_scores import ScoredSubmission, with_scores
 from competitions.runs.models import Run
 from competitions.runs.queue.positions import QueuePosition, queue_positions
-from competitions.submissions.models import Submission
+from competitions.submissions.access import tagged, team_submissions
 from competitions.submissions.states import State
 from competitions.web.progress import Progress, submission_progress
 
@@ -47,6 +48,8 @@ class SubmissionRow:
     pk: int
     file_name: str
     description: str
+    tags: tuple[str, ...]
+    list_url: str
     phase: str
     received_at: datetime
     status: str
@@ -69,7 +72,7 @@ class SubmissionRow:
 def build_rows(page: Sequence[ScoredSubmission], *, reader: Reader, now: datetime) -> list[SubmissionRow]:
     """The rows of these submissions, as this reader may see them."""
     live = [scored.submission for scored in page if not scored.submission.is_final]
-    positions = queue_positions(run for submission in live for run in submission.runs.all())
+    positions = queue_positions((run for submission in live for run in submission.runs.all()), now=now)
     return [_row(scored, positions, reader, now) for scored in page]
 
 
@@ -83,6 +86,8 @@ def _row(
         pk=submission.pk,
         file_name=submission.file_name,
         description=submission.description,
+        tags=submission.tags,
+        list_url=reverse("web:submissions", args=[submission.phase.competition.slug]) if submission.tags else "",
         phase=submission.phase.name,
         received_at=submission.received_at,
         status=submission.status,
@@ -109,14 +114,21 @@ def _row(
 
 
 def submission_page(
-    *, team: int, statuses: Sequence[str], before: int, phases: Iterable[Phase], only: Phase | None = None
+    *,
+    team: int,
+    statuses: Sequence[str],
+    before: int,
+    phases: Iterable[Phase],
+    only: Phase | None = None,
+    tag: str = "",
 ) -> list[ScoredSubmission]:
     """A page of a team's newest submissions before that number, plus one if there are more.
 
-    `phases` are the competition's, with their boards; `only`: the submissions of this one. Runs are read only of
-    submissions that their status does not explain.
+    `phases` are the competition's, with their boards; `only`: the submissions of this one, `tag`: those with
+    this tag. Runs are read only of submissions that their status does not explain.
     """
-    rows = Submission.objects.filter(team=team, is_check=False, status__in=statuses, pk__lt=before).order_by("-pk")
+    rows = team_submissions(team).filter(status__in=statuses, pk__lt=before).order_by("-pk")
+    rows = tagged(rows, tag) if tag else rows
     submissions = list((rows.filter(phase=only, is_smoke=False) if only else rows)[: PAGE_SIZE + 1])
     by_pk = {phase.pk: phase for phase in phases}
     for submission in submissions:

@@ -10,9 +10,7 @@ from competitions.web.feeds.discussions import DiscussionFeed, TopicFeed
 from competitions.web.public_demo import demo, demo_enter
 from competitions.web.views import (
     branding,
-    changes,
     competitions,
-    conducts,
     discourse,
     documentation,
     environments,
@@ -74,8 +72,8 @@ urlpatterns = [
     path(COMPETITION, competitions.overview, name="overview"),
     path(f"{COMPETITION}data/", competitions.data, name="data"),
     path(f"{COMPETITION}rules/", competitions.rules, name="rules"),
-    path(f"{COMPETITION}how-it-is-run/", conducts.conduct_page, name="conduct"),
-    path(f"{COMPETITION}how-it-is-run.tex", conducts.conduct_file, name="conduct-file"),
+    path(f"{COMPETITION}how-it-is-run/", competitions.conduct_page, name="conduct"),
+    path(f"{COMPETITION}how-it-is-run.tex", competitions.conduct_file, name="conduct-file"),
     path(f"{COMPETITION}pages/<slug:page_slug>/", competitions.page, name="page"),
     path(f"{COMPETITION}discussion/", topics.discussion, name="discussion"),
     path(f"{COMPETITION}discussion.atom", DiscussionFeed(), name="discussion-feed"),
@@ -124,8 +122,8 @@ urlpatterns = [
     path("winners/<uuid:key>/", winners.place, name="winners-place"),
     path("winners/<uuid:key>/<slug:action>/", winners.act, name="winners-act"),
     path(f"{COMPETITION}reveal/<slug:phase_slug>/", reveal.reveal, name="reveal"),
-    path(f"{COMPETITION}changes/", changes.changes, name="changes"),
-    path(f"{COMPETITION}changes/<int:number>/", changes.change, name="change"),
+    path(f"{COMPETITION}changes/", competitions.changes, name="changes"),
+    path(f"{COMPETITION}changes/<int:number>/", competitions.change, name="change"),
     path(f"{COMPETITION}teams/<uuid:key>/", entries.team, name="public-team"),
     path(f"{COMPETITION}team/", teams.team, name="team"),
     path(f"{COMPETITION}team/create/", teams.create, name="team-create"),
@@ -151,6 +149,7 @@ urlpatterns = [
     path("invitations/<uuid:key>/withdraw/", teams.answer, {"answer": "withdraw"}, name="invitation-withdraw"),
     path(f"{COMPETITION}submissions/", submissions.submissions, name="submissions"),
     path(f"{COMPETITION}submissions/finals/<slug:phase_slug>/<slug:board_key>/", finals.finals, name="finals"),
+    path(f"{COMPETITION}submissions.csv", submissions.download, name="own-submissions-csv"),
     path(f"{COMPETITION}submissions/<int:pk>/compare/", compare.compare, name="submission-compare"),
     path(f"{COMPETITION}submit/", submissions.submit, name="submit"),
     path(f"{COMPETITION}submit/look/", submissions.look_at_file, name="submission-look"),
@@ -158,6 +157,7 @@ urlpatterns = [
     path("submissions/<int:pk>/row/", submission.row, name="submission-row"),
     path("submissions/<int:pk>/live/", submission.live, name="submission-live"),
     path("submissions/<int:pk>/cancel/", submission.cancel, name="submission-cancel"),
+    path("submissions/<int:pk>/annotate/", submission.annotate, name="submission-annotate"),
     path("submissions/<int:pk>/withdraw/", submission.withdraw, name="submission-withdraw"),
     path(
         "submissions/<int:pk>/boards/<slug:board_key>/add/", submission.pick, {"action": "add"}, name="submission-pick"

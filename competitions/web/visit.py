@@ -12,8 +12,8 @@ from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts.blocks import blocked_by
 from accounts.models import User
+from accounts.people.blocks import blocked_by
 from competitions.catalog.models import Competition, Leaderboard, PageImage, Phase
 from competitions.compute.models import ComputeWorker
 from competitions.disclosure.readers import Reader, sealed_right

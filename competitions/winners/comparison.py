@@ -23,7 +23,7 @@ from competitions.winners.models import Place
 from scoring import ScoringInputError
 from scoring.formats import submissions
 from scoring.formats.layouts import official_filename
-from scoring.tables.file_types import is_table_name
+from scoring.tables.reading.file_types import is_table_name
 from scoring.tables.schema import TableSchema
 
 MAX_TEXT_BYTES: Final = 256 * 1024 * 1024

@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import structlog
 from django.conf import settings
@@ -17,6 +17,7 @@ from competitions.catalog.models import Column
 from competitions.resources.storage import local_copy
 from competitions.runs.models import Run
 from competitions.winners.comparison import predictions_file
+from competitions.winners.measurements import Fault, Measured, RunPair, Side
 from core.background.bounded import Bounds, Call, ChildFailed, OverBounds, run_bounded
 from scoring.statistics import ERROR_RESAMPLES
 
@@ -26,9 +27,8 @@ ROUNDING: Final = 1e-5  # of the score: sums of floats in another order differ b
 SAME_SCORE: Final = 1e-4  # of the score: what is computed again from the labels must be what the scoring program wrote
 EVERY_S: Final = 60.0
 
-Measured = dict[str, Any]
-NO_PREDICTIONS: Final[Measured] = {"fault": "a run left no predictions", "is_organizers": False}
-NO_LABELS: Final[Measured] = {"fault": "there are no labels", "is_organizers": True}
+NO_PREDICTIONS: Final[Fault] = {"fault": "a run left no predictions", "is_organizers": False}
+NO_LABELS: Final[Fault] = {"fault": "there are no labels", "is_organizers": True}
 
 
 @dataclass(frozen=True)
@@ -65,21 +65,23 @@ def _score(run: Run, column: Column) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 
-def _gap(check: Run, plain: Run, column: Column, measured: Measured) -> Gap:
+def _gap(check: Run, plain: Run, column: Column, measured: Measured | Fault) -> Gap:
     score, expected = float(check.scores[column.key]), float(plain.scores[column.key])
     loss = score - expected if column.sorting == Column.Sorting.ASC else expected - score
-    fault = measured.get("fault") or _contradiction(measured, score, expected)
-    if fault:
-        text = f"The sampling error cannot be computed: {fault}."
-        return Gap(score, expected, loss, None, text, is_unreadable=not measured.get("is_organizers", True))
-    tolerance = max(STANDARD_ERRORS * measured["error"], ROUNDING * abs(expected))
-    return Gap(score, expected, loss, tolerance, _origin(check, measured))
+    answer = measured if "fault" in measured else _same_score(measured, score, expected)
+    if "fault" in answer:
+        text = f"The sampling error cannot be computed: {answer['fault']}."
+        return Gap(score, expected, loss, None, text, is_unreadable=not answer["is_organizers"])
+    tolerance = max(STANDARD_ERRORS * answer["error"], ROUNDING * abs(expected))
+    return Gap(score, expected, loss, tolerance, _origin(check, answer))
 
 
-def _contradiction(measured: Measured, score: float, expected: float) -> str:
+def _same_score(measured: Measured, score: float, expected: float) -> Measured | Fault:
+    """The answer itself, if it is of the scores that the scoring program wrote."""
     both = ((measured["check"], score), (measured["plain"], expected))
-    is_same = all(math.isclose(ours, written, rel_tol=SAME_SCORE, abs_tol=1e-9) for ours, written in both)
-    return "" if is_same else "the scoring program writes another score than the labels give"
+    if all(math.isclose(ours, written, rel_tol=SAME_SCORE, abs_tol=1e-9) for ours, written in both):
+        return measured
+    return {"fault": "the scoring program writes another score than the labels give", "is_organizers": True}
 
 
 def _origin(check: Run, measured: Measured) -> str:
@@ -89,11 +91,11 @@ def _origin(check: Run, measured: Measured) -> str:
     return f"{STANDARD_ERRORS} standard errors of the difference ({measured['error']:.2g}), from {rows}{how}"
 
 
-def _measured(pairs: Sequence[tuple[Run, Run]], column: Column) -> list[tuple[tuple[Run, Run], Measured]]:
+def _measured(pairs: Sequence[tuple[Run, Run]], column: Column) -> list[tuple[tuple[Run, Run], Measured | Fault]]:
     """The answers of `measuring.measure` for each pair, in a process with the bounds of a file's check."""
     with ExitStack() as stack:
         sides = [(_side(check, stack), _side(plain, stack)) for check, plain in pairs]
-        readable = [
+        readable: list[RunPair] = [
             {"check": check, "plain": plain, "same_rows": not run.task.is_held_out}
             for (check, plain), (run, _) in zip(sides, pairs, strict=True)
             if check and plain
@@ -102,31 +104,30 @@ def _measured(pairs: Sequence[tuple[Run, Run]], column: Column) -> list[tuple[tu
         return [(pair, next(answers) if all(both) else _absent(pair)) for pair, both in zip(pairs, sides, strict=True)]
 
 
-def _absent(pair: tuple[Run, Run]) -> Measured:
+def _absent(pair: tuple[Run, Run]) -> Fault:
     return NO_PREDICTIONS if all(run.task.reference_data for run in pair) else NO_LABELS
 
 
-def _run(key: str, readable: list[dict[str, object]]) -> list[Measured]:
+def _run(key: str, readable: list[RunPair]) -> list[Measured | Fault]:
     if not readable:
         return []
     bounds = Bounds(wall_s=settings.CHECK_WALL_S, cpu_s=settings.CHECK_CPU_S, memory_bytes=settings.CHECK_MEMORY_BYTES)
     call = Call("competitions.winners.measuring:measure", {"key": key, "pairs": readable})
     try:
-        answer: list[Measured] = run_bounded(call, bounds, is_wanted=lambda: True, every_s=EVERY_S)
+        answer: list[Measured | Fault] = run_bounded(call, bounds, is_wanted=lambda: True, every_s=EVERY_S)
     except OverBounds as error:
-        return [
-            {"fault": f"it takes more {error.what} than the check of a file may use", "is_organizers": False}
-        ] * len(readable)
+        text = f"it takes more {error.what} than the check of a file may use"
+        return [Fault(fault=text, is_organizers=False)] * len(readable)
     except ChildFailed:
         log.exception("score_gaps_not_measured", pairs=len(readable))  # of whose making it is, only the log can tell
-        return [{"fault": "labels or predictions cannot be scored here", "is_organizers": False}] * len(readable)
+        return [Fault(fault="labels or predictions cannot be scored here", is_organizers=False)] * len(readable)
     return answer
 
 
-def _side(run: Run, stack: ExitStack) -> dict[str, str] | None:
+def _side(run: Run, stack: ExitStack) -> Side | None:
     """Paths of the labels and the predictions of a run; None where there are none."""
     labels, output = run.task.reference_data, predictions_file(run)
     if labels is None or output is None:
         return None
-    files = {"reference": labels.file, "predictions": output.file}
-    return {what: str(stack.enter_context(local_copy(file))) for what, file in files.items()}
+    reference, predictions = (stack.enter_context(local_copy(file)) for file in (labels.file, output.file))
+    return {"reference": str(reference), "predictions": str(predictions)}

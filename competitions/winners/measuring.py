@@ -6,12 +6,13 @@ a fault is in fixed words, because labels are in play.
 
 import tempfile
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
+from competitions.winners.measurements import Fault, Measured, RunPair, Side
 from files.archives import DAMAGED, ArchiveLimits, check_zip
 from files.refusals import InvalidFile
 from scoring.errors import CODES, ScoringInputError, is_no_room
@@ -22,22 +23,16 @@ from scoring.uploads import Refused
 ROWS_FILE: Final = "rows.csv"  # in a check's reference data: for each row its number in the plain input
 LIMITS: Final = ArchiveLimits(unpacked_bytes=4 * 1024**3, files=1000)
 ORGANIZERS: Final = ("not_decomposable", "unknown_name", "bad_reference")  # codes that no team's file can cause
-Side = Mapping[str, str]  # paths of the zips `reference` and `predictions`
 
 
-def measure(key: str, pairs: Sequence[Mapping[str, Any]]) -> list[dict[str, object]]:
-    """For each pair the score called `key` of both sides and the standard error of their difference.
-
-    A pair has two sides, `plain` and `check`; `same_rows` says that they are of the same items, in the order of the check's
-    `rows.csv` if it has one. What cannot be computed has a `fault` in place of numbers, and `is_organizers` says if it lies in
-    the labels or the metric, so that no predictions could be judged by them.
-    """
+def measure(key: str, pairs: Sequence[RunPair]) -> list[Measured | Fault]:
+    """For each pair the score called `key` of both sides and the standard error of their difference."""
     with tempfile.TemporaryDirectory(prefix="measuring-") as folder:
         reader = _Reader(Path(folder), key)
         return [_or_fault(reader, pair) for pair in pairs]
 
 
-def _or_fault(reader: "_Reader", pair: Mapping[str, Any]) -> dict[str, object]:
+def _or_fault(reader: "_Reader", pair: RunPair) -> Measured | Fault:
     try:
         return _measured(reader, pair)
     except ScoringInputError as error:
@@ -50,7 +45,7 @@ def _or_fault(reader: "_Reader", pair: Mapping[str, Any]) -> dict[str, object]:
         return {"fault": "a file cannot be read", "is_organizers": False}
 
 
-def _measured(reader: "_Reader", pair: Mapping[str, Any]) -> dict[str, object]:
+def _measured(reader: "_Reader", pair: RunPair) -> Measured:
     plain, check = reader.score(pair["plain"]), reader.score(pair["check"])
     aligned = reader.aligned(plain, pair["check"]) if pair["same_rows"] else None
     error = difference_error(check, aligned or plain, is_paired=aligned is not None and aligned.rows == check.rows)

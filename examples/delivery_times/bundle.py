@@ -14,7 +14,7 @@ import scoring
 from examples.writing import OPEN_FOR, copy_parts, instant, main, write_yaml
 from scoring.tables import table_reference
 from scoring.tables.baselines import sample_submission
-from scoring.tables.files import write_table
+from scoring.tables.reading.files import write_table
 from scoring.tables.schema import Column, TableSchema
 from scoring.tables.splitting import with_usage
 

@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any, Final
 
-from files.bundles.dates import read_instant
 from files.bundles.document import Document, DocumentReader
 from files.bundles.faults import Note, Report, Where
 from files.bundles.schema import TASK_FILES
+from files.bundles.types import read_instant
 
 ROOT_SAME: Final = (
     "title",
@@ -170,7 +170,7 @@ class Legacy(DocumentReader):
             "where": ("phases", key),
         }
 
-    def _phase(self, number: int, key: Any, phase: dict[str, object]) -> dict[str, Any]:
+    def _phase(self, number: int, key: Any, phase: dict[str, object]) -> dict[str, object]:
         where = ("phases", key)
         self._left_out(phase, where, {*PHASE_SAME, *TASK_FILES}, IGNORED_PHASE)
         spec: dict[str, object] = {name: phase[name] for name in PHASE_SAME if phase.get(name) is not None}

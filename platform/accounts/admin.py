@@ -17,7 +17,7 @@ from accounts.models import (
     address_confirm,
     token_create,
 )
-from accounts.profiles import profile_hide, profile_release, profile_reports_dismiss
+from accounts.people.profiles import profile_hide, profile_release, profile_reports_dismiss
 from accounts.views import person
 from core.guarded_admin import GuardedAdmin, ReadOnlyAdmin
 

@@ -9,6 +9,7 @@ from django.core.validators import URLValidator
 
 ORCID: Final = re.compile(r"\d{4}-\d{4}-\d{4}-\d{3}[\dX]", re.ASCII)
 GITHUB: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9]|-(?=[A-Za-z0-9])){0,38}", re.ASCII)
+LONGEST_LINK: Final = 300
 _is_address: Final = URLValidator(schemes=["https"])
 
 
@@ -59,3 +60,17 @@ def require_web_site(text: str) -> None:
         ) from error
     if has_user:
         raise ValidationError("Write the address without a user name or password before the host.", code="website")
+
+
+def require_ascii_link(text: str) -> None:
+    """Raise `ValidationError` unless the text is such an address in ASCII: no letter looks like another."""
+    require_web_site(text)
+    if len(text) > LONGEST_LINK:
+        raise ValidationError(
+            f"The address has {len(text):,} characters; {LONGEST_LINK} are allowed.", code="link_too_long"
+        )
+    if not text.isascii() or not text.isprintable():
+        raise ValidationError(
+            "Write the address in plain ASCII, as a browser copies it: a host such as xn--bcher-kva.example, and %C3%A9 for é.",
+            code="link_not_ascii",
+        )

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final
 
 from django.apps import apps
 from django.contrib.auth.models import AbstractUser, UserManager
+from django.contrib.postgres.indexes import GinIndex
 from django.core.exceptions import ValidationError
 from django.db import models, transaction
 from django.db.models import Q
@@ -73,7 +74,12 @@ class User(AbstractUser):
     objects: ClassVar[AccountManager] = AccountManager()
 
     class Meta(AbstractUser.Meta):
-        indexes = [models.Index(Lower("username"), name="user_mentioned")]  # in any case
+        indexes = [
+            models.Index(Lower("username"), name="user_mentioned"),  # in any case
+            GinIndex(
+                fields=["username"], opclasses=["gin_trgm_ops"], name="user_search_inside"
+            ),  # on SQLite a plain one
+        ]
 
     def __str__(self) -> str:
         return "Deleted account" if self.deleted_at else self.get_full_name() or self.username

@@ -74,7 +74,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
             raise ROBOT_SIGNS_IN
         return user
 
-    def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
+    def send_mail(self, template_prefix: str, email: str, context: dict[str, object]) -> None:
         """Links lead to the site's own address, whatever host name the request came by."""
         super().send_mail(template_prefix, email, {name: _at_site(value) for name, value in context.items()})
 

@@ -1,7 +1,6 @@
 """The profile: name, affiliation, and API tokens."""
 
 from datetime import timedelta
-from typing import Any
 
 from django import forms
 from django.contrib import messages
@@ -11,8 +10,8 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
 from accounts.models import Agent, ApiToken, Scope, User, token_create
-from accounts.profiles import ProfileForm as PublicProfileForm
-from accounts.profiles import profile_for, profile_save
+from accounts.people.profiles import ProfileForm as PublicProfileForm
+from accounts.people.profiles import profile_for, profile_save
 
 LIFETIMES_DAYS = [(7, "7 days"), (30, "30 days"), (90, "90 days"), (365, "1 year")]
 
@@ -44,9 +43,9 @@ class TokenForm(forms.Form):
     )
     days = forms.TypedChoiceField(choices=LIFETIMES_DAYS, coerce=int, initial=90, label="It ends after")
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> dict[str, object]:
         """Refuse an agent what is a person's, as the token does."""
-        values: dict[str, Any] = super().clean() or {}
+        values: dict[str, object] = super().clean() or {}
         declared = {name: values.get(name, "") for name in ("agent_model", "agent_harness")}
         ApiToken(scopes=values.get("scopes", []), **declared).clean()
         return values

@@ -106,7 +106,6 @@ INSTALLED_APPS = [
     "django_htmx",
     "rest_framework",
     "drf_spectacular",
-    "drf_spectacular_sidecar",
 ]
 
 MIDDLEWARE = [
@@ -242,7 +241,7 @@ ACCOUNT_UNIQUE_EMAIL = True
 ACCOUNT_CONFIRM_EMAIL_ON_GET = False
 ACCOUNT_LOGIN_ON_EMAIL_CONFIRMATION = True
 ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if HTTPS else "http"
-ACCOUNT_USERNAME_VALIDATORS = "accounts.lookup.USERNAME_VALIDATORS"
+ACCOUNT_USERNAME_VALIDATORS = "accounts.people.lookup.USERNAME_VALIDATORS"
 ACCOUNT_USERNAME_BLACKLIST = ["admin", "root", "podium", "organizer", "system"]
 ACCOUNT_SESSION_REMEMBER = None
 ALLAUTH_TRUSTED_PROXY_COUNT = PROXIES  # sign-in attempts are counted by the address of the person
@@ -407,9 +406,6 @@ SPECTACULAR_SETTINGS = {
     "DESCRIPTION": "Competitions, teams, uploads, submissions and leaderboards. "
     "Errors are `application/problem+json` with a stable `code`.",
     "SERVE_INCLUDE_SCHEMA": False,
-    "SWAGGER_UI_DIST": "SIDECAR",
-    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "REDOC_DIST": "SIDECAR",
     "SCHEMA_PATH_PREFIX": r"/api/v1",
     "PREPROCESSING_HOOKS": ["competitions.api.schema.native_api_only"],
     "ENUM_NAME_OVERRIDES": {

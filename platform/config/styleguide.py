@@ -21,8 +21,23 @@ from competitions.web.progress import Progress
 from core.design.charts import Chart, Level
 from core.refusals import NotAllowed
 
-COLOURS: Final = ("accent", "accent-ground", "warm", "warm-bright", "warm-ground", "good", "good-ground", "bad", "bad-ground",
-                  "surface", "ground", "sunken", "line", "ink", "ink-soft")  # fmt: skip
+COLOURS: Final = (
+    "accent",
+    "accent-ground",
+    "warm",
+    "warm-bright",
+    "warm-ground",
+    "good",
+    "good-ground",
+    "bad",
+    "bad-ground",
+    "surface",
+    "ground",
+    "sunken",
+    "line",
+    "ink",
+    "ink-soft",
+)
 SIZES: Final = ("tiny", "small", "body", "h3", "h2", "h1", "title", "figure")
 SPACES: Final = (1, 2, 3, 4, 6, 8, 12)
 MESSAGES: Final = {

@@ -15,7 +15,7 @@ class StepFailures(models.Model):
 
 
 class Turn(models.Model):
-    """An asker's turn on a background queue, kept by `core.background.turns`."""
+    """An asker's turn on a background queue, kept by `core.background.jobs`."""
 
     queue = models.CharField(max_length=20)
     asker = models.CharField(max_length=40)

@@ -63,7 +63,7 @@ def _sequences(inputs: Inputs) -> dict[str, float]:
     return f1_subtokens(take(inputs, "seq_ref"), take(inputs, "seq_pred"))
 
 
-_PER_TASK: Final[dict[str, tuple[Callable[..., float], dict[str, Any]]]] = {
+_PER_TASK: Final[dict[str, tuple[Callable[..., float], dict[str, object]]]] = {
     "rocauc": (roc_auc, {}),
     "ap": (average_precision, {}),
     "rmse": (root_mean_squared_error, {}),

@@ -14,7 +14,7 @@ import numpy as np
 from scoring.errors import ScoringInputError
 
 
-def load_inputs(files: Iterable[Path], name: str) -> dict[str, Any]:
+def load_inputs(files: Iterable[Path], name: str) -> dict[str, object]:
     """The arrays of all files in one mapping. Nothing is unpickled.
 
     For ogbg-code2 a .npz may hold each list flattened: ``seq_ref_tokens`` (all words) with ``seq_ref_lens`` (words per
@@ -28,7 +28,7 @@ def load_inputs(files: Iterable[Path], name: str) -> dict[str, Any]:
     ...     load_inputs([Path(folder) / "labels.npz"], "accuracy")
     {'y_true': array([1, 2])}
     """
-    inputs: dict[str, Any] = {}
+    inputs: dict[str, object] = {}
     for file in files:
         for key, value in _load(file).items():
             if key in inputs:
@@ -37,7 +37,7 @@ def load_inputs(files: Iterable[Path], name: str) -> dict[str, Any]:
     return _join_words(inputs) if name == "ogbg-code2" else inputs
 
 
-def _load(file: Path) -> dict[str, Any]:
+def _load(file: Path) -> dict[str, object]:
     try:
         if file.suffix == ".json":
             return _load_json(file)
@@ -53,7 +53,7 @@ def _load(file: Path) -> dict[str, Any]:
         raise ScoringInputError("bad_header", file.name, f"no arrays ({error})", "give .npz, .npy or .json") from error
 
 
-def _load_json(file: Path) -> dict[str, Any]:
+def _load_json(file: Path) -> dict[str, object]:
     try:
         document = json.loads(file.read_text("utf-8"))
     except (ValueError, RecursionError) as error:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scoring.errors import ScoringInputError
+from scoring.metrics.formulas import FORMULAS
 
 Floats: TypeAlias = NDArray[np.float64]
 Direction = Literal["max", "min"]
@@ -193,6 +194,11 @@ class Metric:
     def is_mean_over_rows(self) -> bool:
         """True where the score is the (weighted) mean of the values that `per_row` gives."""
         return self.per_row is not None and self.finish is None
+
+    @property
+    def formula(self) -> str:
+        """The formula as LaTeX; `scoring.metrics.formulas` says what the letters are."""
+        return FORMULAS[self.name]
 
     @property
     def takes_vectors(self) -> bool:

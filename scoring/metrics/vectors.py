@@ -1,7 +1,7 @@
 """The rows of a metric from two arrays of one number a row."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -24,7 +24,7 @@ _BOUNDS: Final[dict[Kind, tuple[float, float]]] = {
 }
 
 
-def rows_from_vectors(metric: Metric, inputs: Mapping[str, Any]) -> Rows:
+def rows_from_vectors(metric: Metric, inputs: Mapping[str, object]) -> Rows:
     """The labelled rows of the arrays ``y_true`` and ``y_pred``; NaN in ``y_true`` means "not labelled".
 
     Raises

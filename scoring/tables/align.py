@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scoring.errors import ScoringInputError
 from scoring.metrics.metric import Kind, Metric, Rows
 from scoring.tables.columns import as_booleans, distinct_classes, require_column
-from scoring.tables.file_types import join_values
-from scoring.tables.files import SHOWN, Place, name_repeats, row_number
+from scoring.tables.reading.file_types import join_values
+from scoring.tables.reading.files import SHOWN, Place, name_repeats, row_number
 from scoring.tables.schema import TableSchema
 
 Places: TypeAlias = NDArray[np.uint32]

@@ -13,9 +13,9 @@ import polars as pl
 
 from scoring.errors import ScoringInputError
 from scoring.tables.align import Places, find_places, normalize_ids, reorder
-from scoring.tables.delimited import plain_number
-from scoring.tables.file_types import join_values, printable
-from scoring.tables.files import SHOWN, Source, name_repeats, open_table, read_source, require_rows
+from scoring.tables.reading.delimited import plain_number
+from scoring.tables.reading.file_types import join_values, printable
+from scoring.tables.reading.files import SHOWN, Source, name_repeats, open_table, read_source, require_rows
 from scoring.tables.schema import Column, ColumnType, TableSchema
 
 _TYPES: Final[dict[ColumnType, pl.DataType]] = {"number": pl.Float64(), "integer": pl.Int64(), "text": pl.String()}
@@ -53,7 +53,7 @@ def check_table(
         The first fault, with the first five ids or lines.
 
     >>> import tempfile
-    >>> from scoring.tables.files import write_table
+    >>> from scoring.tables.reading.files import write_table
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = write_table(pl.DataFrame({"id": [1, 2], "price": [0.5, 2.0]}), Path(folder) / "p.csv")
     ...     check_table(path, TableSchema("id", (Column("price"),)), pl.Series([2, 1])).rows

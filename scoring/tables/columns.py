@@ -9,8 +9,8 @@ import polars as pl
 from scoring.errors import ScoringInputError
 from scoring.metrics import METRICS
 from scoring.metrics.metric import Kind, Metric, Naming, Parameters, Settings
-from scoring.tables.delimited import name_on_one_line
-from scoring.tables.file_types import join_values
+from scoring.tables.reading.delimited import name_on_one_line
+from scoring.tables.reading.file_types import join_values
 from scoring.tables.recognise import MAX_CLASSES, ColumnPreview, Pattern, TablePreview
 from scoring.tables.schema import Column, TableSchema, Value
 
@@ -36,7 +36,7 @@ def metrics_for(preview: TablePreview, targets: Sequence[str]) -> tuple[Metric, 
     Raises `ScoringInputError` (``missing_column``) for a target that the table does not have.
 
     >>> from pathlib import Path
-    >>> from scoring.tables.files import Source
+    >>> from scoring.tables.reading.files import Source
     >>> from scoring.tables.recognise import preview_table
     >>> preview = preview_table(pl.DataFrame({"id": [1, 2, 3], "price": [2.5, 3.5, 7.5]}), Source(Path("s.csv"), "csv"))
     >>> [metric.name for metric in metrics_for(preview, ["price"])][:2]

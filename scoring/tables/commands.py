@@ -4,7 +4,6 @@ import json
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -12,8 +11,8 @@ from scoring.errors import ScoringInputError
 from scoring.tables.align import read_ids
 from scoring.tables.check import TableReport, check_table, read_reordered
 from scoring.tables.columns import schema_like
-from scoring.tables.files import read_table
 from scoring.tables.own_metric import MetricRefused, OwnMetric
+from scoring.tables.reading.files import read_table
 from scoring.tables.schema import SchemaDocument, TableSchema
 from scoring.tables.splitting import read_usage, usage_column
 
@@ -101,7 +100,7 @@ def try_metric(
     sample: Path,
     *,
     id_column: str | None = None,
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, object] | None = None,
 ) -> dict[str, float]:
     """Scores of the sample by an organizer's metric file, for each part, and the seconds it took.
 

@@ -46,7 +46,11 @@ class OwnMetric:
         self.parameters = _settings(path.name, function)
 
     def score(
-        self, solution: pl.DataFrame, submission: pl.DataFrame, id_column: str, given: Mapping[str, Any] | None = None
+        self,
+        solution: pl.DataFrame,
+        submission: pl.DataFrame,
+        id_column: str,
+        given: Mapping[str, object] | None = None,
     ) -> float:
         """The score of aligned rows.
 

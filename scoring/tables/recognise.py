@@ -9,8 +9,8 @@ from typing import Any, Final, Literal, Required, TypedDict, cast
 import polars as pl
 
 from scoring.errors import ScoringInputError
-from scoring.tables.delimited import first_grouped, plain_number
-from scoring.tables.files import Source, name_repeats, open_table, read_source
+from scoring.tables.reading.delimited import first_grouped, plain_number
+from scoring.tables.reading.files import Source, name_repeats, open_table, read_source
 from scoring.tables.schema import without_defaults
 from scoring.tables.splitting import usage_column
 
@@ -121,7 +121,7 @@ class TablePreview:
 def recognise(path: Path, *, filename: str | None = None) -> TablePreview:
     """Read the table and propose what its columns are.
 
-    Raises `ScoringInputError` as `scoring.tables.files.read_table`.
+    Raises `ScoringInputError` as `scoring.tables.reading.files.read_table`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

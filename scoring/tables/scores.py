@@ -19,8 +19,8 @@ from scoring.slices import Scored, Slicing
 from scoring.statistics import SampledScore
 from scoring.tables.align import bad_reference, metric_rows
 from scoring.tables.check import read_reordered
-from scoring.tables.file_types import is_table_name
 from scoring.tables.own_metric import MetricRefused, OwnMetric
+from scoring.tables.reading.file_types import is_table_name
 from scoring.tables.table_reference import OWN_METRIC, ChosenMetric, TableReference, read, solution_parts, without_usage
 from scoring.uploads import Refused, refusing, uploaded_files, write_samples
 

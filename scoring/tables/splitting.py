@@ -1,18 +1,20 @@
 """The public and the private part of a solution: by a column, or by a seeded share of rows."""
 
+from datetime import datetime
 from typing import Final, Literal
 
 import numpy as np
 import polars as pl
 
 from scoring.errors import ScoringInputError
-from scoring.tables.file_types import join_values
+from scoring.tables.reading.file_types import join_values
 
 Usage = Literal["Public", "Private", "Ignored"]
 
 USAGE: Final = "Usage"
 USAGES: Final[tuple[Usage, ...]] = ("Public", "Private", "Ignored")
 _NAMES: Final = ("usage", "split")
+_DATED: Final = r"^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?Z?)?$"
 _STRATA: Final = 10
 _FEW: Final = 20
 
@@ -86,6 +88,61 @@ def with_usage(
             "bad_parameter", "fraction", "one part would have no rows", "choose another fraction or grouping"
         )
     return table.with_columns(pl.Series(USAGE, np.where(public, "Public", "Private").tolist()))
+
+
+def read_instants(column: pl.Series) -> pl.Series | None:
+    """The column as instants in UTC, where it is of dates or ISO texts.
+
+    Such as 2026-05-01 or 2026-05-01T10:00. None where a value is missing or something else; fractions of seconds are dropped.
+
+    >>> instants = read_instants(pl.Series(["2026-05-01", "2026-05-02T10:00"]))
+    >>> [] if instants is None else instants.to_list()
+    [datetime.datetime(2026, 5, 1, 0, 0), datetime.datetime(2026, 5, 2, 10, 0)]
+    """
+    if column.is_empty() or column.null_count():
+        return None
+    if column.dtype == pl.Date or isinstance(column.dtype, pl.Datetime):
+        plain = column if column.dtype == pl.Date else column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+        return plain.cast(pl.Datetime("us"))
+    if column.dtype != pl.String or not column.str.contains(_DATED).all():
+        return None
+    clock = (column.str.slice(11, 8).str.strip_chars_end("Z") + ":00").str.slice(0, 8)
+    texts = column.str.slice(0, 10) + " " + clock.replace(":00", "00:00:00")
+    instants = texts.str.to_datetime("%Y-%m-%d %H:%M:%S", strict=False, time_unit="us")
+    return None if instants.null_count() else instants
+
+
+def with_usage_by_time(table: pl.DataFrame, *, column: str, cut: datetime) -> pl.DataFrame:
+    """The table with a column ``Usage``: rows before `cut` ``Public``, the others ``Private``.
+
+    Parameters
+    ----------
+    column : dates or instants, those of text in the form 2026-05-01 or 2026-05-01T10:00, in UTC
+    cut : in UTC, without a time zone
+
+    Raises `ScoringInputError` (``missing_column``, ``bad_parameter``), also where one part would be empty.
+
+    >>> table = pl.DataFrame({"day": ["2026-05-01", "2026-05-02"]})
+    >>> with_usage_by_time(table, column="day", cut=datetime(2026, 5, 2))["Usage"].to_list()
+    ['Public', 'Private']
+    """
+    if column not in table.columns:
+        raise ScoringInputError(
+            "missing_column", ascii(column), "there is no such column", f"use one of {join_values(table.columns)}"
+        )
+    instants = read_instants(table[column])
+    if instants is None:
+        what = "not all of its values are dates"
+        raise ScoringInputError("bad_parameter", ascii(column), what, "write each as 2026-05-01 or 2026-05-01T10:00")
+    is_public = instants < cut
+    if not 0 < is_public.sum() < table.height:
+        values: list[datetime] = instants.to_list()
+        what = f"one part would have no rows: they are from {min(values)} to {max(values)}"
+        raise ScoringInputError("bad_parameter", "cut", what, "choose an instant between the two")
+    names = pl.DataFrame({"public": is_public}).select(
+        pl.when("public").then(pl.lit("Public")).otherwise(pl.lit("Private")).alias(USAGE)
+    )
+    return table.with_columns(names[USAGE])
 
 
 def _draw_public(

@@ -10,7 +10,7 @@ metric.py                     a metric of one's own, where a metric is called by
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
 from polars import selectors
@@ -21,8 +21,8 @@ from scoring.reference import FORMAT, TABLE_DESCRIPTION, bad_description, read_d
 from scoring.slices import MAX_SLICINGS
 from scoring.tables.align import bad_reference, read_ids
 from scoring.tables.columns import require_column, schema_for, schema_like
-from scoring.tables.file_types import is_table_name
-from scoring.tables.files import read_table, write_table
+from scoring.tables.reading.file_types import is_table_name
+from scoring.tables.reading.files import read_table, write_table
 from scoring.tables.schema import TableSchema
 from scoring.tables.splitting import USAGE, USAGES, read_usage
 
@@ -40,7 +40,7 @@ class ChosenMetric:
 
     name: str
     key: str = ""
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, object] = field(default_factory=dict)
     per_group: bool = False
 
     def __post_init__(self) -> None:

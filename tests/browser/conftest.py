@@ -24,7 +24,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Bound the tests alone: the first would include the site's start, which has limits of its own."""
     for item in items:
         if item.path.is_relative_to(Path(__file__).parent):
-            item.add_marker(pytest.mark.timeout(300, func_only=True))
+            item.add_marker(pytest.mark.timeout(900, func_only=True))
 
 
 @pytest.fixture(scope="session")

@@ -99,9 +99,12 @@ PAGES: dict[str, tuple[str, str]] = {
     "own-queues-empty": ("olga", "/host/queues/"),
     "own-queue": ("rita", "/host/queues/default/"),
     "own-queue-cluster": ("rita", "/host/queues/cluster/"),
+    "workspace-compute": ("olga", "/host/competitions/cluster/usage/"),
+    "workspace-compute-empty": ("olga", "/host/competitions/draft/usage/"),
     "own-queue-settings": ("rita", "/host/queues/default/settings/"),
     "own-series": ("olga", "/host/series/"),
     "own-series-new": ("olga", "/host/new/series/"),
+    "workspace-settings-draft": ("olga", "/host/competitions/draft/settings/"),
     "workspace-empty-teams": ("olga", "/host/competitions/draft/teams/"),
     "workspace-empty-announcements": ("olga", "/host/competitions/draft/announcements/"),
     "workspace-pages-empty": ("olga", "/host/competitions/quiet/pages/"),
@@ -148,6 +151,9 @@ PAGES: dict[str, tuple[str, str]] = {
     "finals": ("gina", f"{FINALS}/submissions/finals/test-dev/private/"),
     "submissions": ("fred", f"{CLUSTER}/submissions/"),
     "submissions-scores": ("ada", f"{GAP}/submissions/"),
+    "submissions-tag": ("ada", f"{GAP}/submissions/?tag=gin"),
+    "submissions-tag-none": ("ada", f"{GAP}/submissions/?tag=nothing"),
+    "board-search-inside": ("", "/competitions/crowd/leaderboard/?q=ent+desc"),
     "submission-compared": ("ada", f"{GAP}/submissions/2/compare/"),
     "submissions-sealed": ("ada", f"{GAP}/submissions/?phase=test-challenge"),
     "submissions-none-failed": ("ada", f"{GAP}/submissions/?show=failed"),
@@ -295,6 +301,15 @@ def first_row(visitor: Visitor) -> None:
     page.frame_locator("iframe.detailed").locator("h1").wait_for()
 
 
+def annotated_submission(visitor: Visitor) -> None:
+    visitor.visit(f"{GAP}/submissions/?tag=gin").locator("table.submissions tbody th > a").first.click()
+    visitor.page.locator("#open-annotate").click()
+
+
+def annotations_of_a_new_one(visitor: Visitor) -> None:
+    visitor.visit(f"{GAP}/submissions/").locator("#open-annotations").click()
+
+
 def first_of_the_crowd(visitor: Visitor) -> None:
     visitor.visit("/competitions/crowd/leaderboard/").locator("table.board tbody th a").first.click()
     visitor.page.locator("[data-drawn]").wait_for()
@@ -349,11 +364,6 @@ def smoke_run_crashed(visitor: Visitor) -> None:
 def scrolled_board(visitor: Visitor) -> None:
     visitor.visit("/competitions/both/leaderboard/?sets=2")
     visitor.page.get_by_role("region", name="Leaderboard").evaluate("one => { one.scrollLeft = one.scrollWidth }")
-
-
-def api_docs(visitor: Visitor) -> None:
-    page = visitor.visit("/api/v1/docs/")
-    page.locator(".opblock").first.wait_for()
 
 
 def many_to_move(visitor: Visitor) -> None:
@@ -475,6 +485,9 @@ MOMENTS: dict[str, tuple[str, Callable[[Visitor], None]]] = {
     "refused": ("ada", refuse_invitation),
     "profile-new-token": ("ada", new_token),
     "entry-with-details": ("gina", first_row),
+    "annotated-submission": ("ada", annotated_submission),
+    "annotated-entry": ("", lambda visitor: visitor.visit(f"{GAP}/leaderboard/").locator("tbody th > a").first.click()),
+    "annotations-of-a-new-one": ("ada", annotations_of_a_new_one),
     "entry-crowd": ("", first_of_the_crowd),
     "entry-badge": ("", badge_of_the_crowd),
     "board-removed-rows": ("", removed_rows),
@@ -486,7 +499,6 @@ MOMENTS: dict[str, tuple[str, Callable[[Visitor], None]]] = {
     "smoke-run-crashed": ("sana", smoke_run_crashed),
     "submission-algorithm": ("hedi", own_algorithm),
     "submission-data-set": ("hedi", own_data_set),
-    "api-docs": ("", api_docs),
     "workspace-move": ("olga", many_to_move),
 }
 

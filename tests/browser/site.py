@@ -124,7 +124,7 @@ class BrowserSite:
             if self.running["web"].poll() is not None:
                 break
             with contextlib.suppress(urllib.error.URLError, ConnectionError, TimeoutError):
-                urllib.request.urlopen(f"{self.url}/readyz", timeout=20).close()
+                urllib.request.urlopen(f"{self.url}/readyz", timeout=60).close()
                 return
             time.sleep(0.05)
         raise SiteFailed(f"The site does not answer:\n{(self.folder / 'web.log').read_text()[-4000:]}")

@@ -72,8 +72,7 @@ def test_a_csv_becomes_a_live_competition_in_few_decisions(new_visitor: NewVisit
     olga.visit("/host/")
     host.press("Begin with a table", "Which file holds the answers?")
     host.upload("Solution", solution(tmp_path))
-    expect(page.locator("#file-solution")).to_contain_text("200 rows")
-    host.press("Next", "What are the columns?")
+    host.press("Next", "What are the columns?")  # at once: it waits until the file is sent and read
     expect(page.get_by_label("species", exact=True)).to_be_checked()
     host.press("Next", "How are predictions scored?")
     expect(page.locator("#metrics").get_by_label("Accuracy", exact=True)).to_be_checked()
@@ -87,11 +86,20 @@ def test_a_csv_becomes_a_live_competition_in_few_decisions(new_visitor: NewVisit
     host.press("Build and try it", "Does the sample score?")
     expect(page.locator("#build .badge")).to_contain_text("finished", timeout=SCORED_WITHIN_MS)
     expect(page.locator("#build .scores dd")).to_have_count(2)
+    expect(page.locator("#build .score-scale tbody tr")).to_have_count(2)
+    expect(page.get_by_role("complementary", name="What was made")).to_contain_text("3 different values")
     page.get_by_role("link", name="Next").click()
     host.expect_question("Ready to publish?")
     host.press("Publish", "Penguins by their bills")
     assert host.count <= MOST_DECISIONS
     assert time.monotonic() - began < MOST_S
+
+    olga.visit("/host/competitions/penguins-by-their-bills/phases/")
+    phase = page.locator(".phase-card h2 a").first
+    name = phase.inner_text()
+    phase.click()
+    host.expect_question(f"Phase “{name}”")
+    expect(page.locator("#id_time_limit_s")).to_be_hidden()  # of programs: a table takes none
 
     sam = new_visitor("sam")
     sam.join("penguins-by-their-bills")

@@ -10,12 +10,13 @@ from pathlib import Path
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import NewVisitor
+from tests.browser.gallery import first_row
 from tests.browser.seeding.place import LONG_TEAM, prediction
 from tests.browser.site import BrowserSite
 from tests.browser.visitor import Visitor
 from tests.scenario import zip_bytes
 
-SCORED_WITHIN_MS = 45_000
+SCORED_WITHIN_MS = 180_000
 OFFICIAL_NAME = "y_pred_pcqm4m-v2_test-dev.npz"
 COMMAND = "command: python3 $program/main.py\n"
 SLOW_PROGRAM = """
@@ -241,3 +242,17 @@ def test_a_team_name_that_is_taken_is_said_beside_the_form_as_it_was_filled_in(
     visitor.page.get_by_label("Team name").fill("Roses")
     visitor.page.get_by_role("button", name="Rename").click()
     expect(visitor.page.locator(".message")).to_contain_text("Roses")
+
+
+def test_detailed_results_are_as_high_as_they_are_within_bounds(new_visitor: NewVisitor) -> None:
+    gina = new_visitor("gina")
+    first_row(gina)
+    frame = gina.page.locator("iframe.detailed")
+    inside = gina.page.frame_locator("iframe.detailed")
+    height = inside.locator("body").evaluate("body => Math.ceil(body.getBoundingClientRect().bottom + scrollY)")
+    expect(frame).not_to_have_css("height", "576px")  # that of a page that says nothing
+    box = frame.bounding_box()
+    assert box is not None
+    assert height <= box["height"] <= height + 40
+    inside.locator("body").evaluate("() => parent.postMessage({ height: 1e9 }, '*')")
+    expect(frame).to_have_css("height", "3002px")

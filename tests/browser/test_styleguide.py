@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import NewVisitor
 from tests.browser.gallery import CLUSTER, GAP
+from tests.browser.visitor import Visitor
 
 SCREENS = {"desktop": {"width": 1440, "height": 900}, "phone": {"width": 390, "height": 844}}
 MOST_BYTES = 200_000
@@ -142,6 +143,23 @@ def test_what_htmx_is_refused_becomes_a_toast_that_can_be_closed(new_visitor: Ne
     expect(toast).to_contain_text("Your team has used all 5 submissions of today.")
     expect(toast).to_have_count(1)
     page.screenshot(path=folder / "toast.png")
+    assert not covered_forms(visitor)
+    page.set_viewport_size({"width": 390, "height": 844})
+    toast.get_by_role("button", name="Close this message").click()
+    page.locator("main form").last.scroll_into_view_if_needed()
+    page.get_by_role("button", name="Be refused").evaluate("button => button.click()")
+    expect(toast).to_be_visible()
+    assert not covered_forms(visitor)
     assert not visitor.accessibility_faults()
     toast.get_by_role("button", name="Close this message").click()
     expect(toast).to_have_count(0)
+
+
+def covered_forms(visitor: Visitor) -> int:
+    """The number of forms under the messages."""
+    count: int = visitor.page.evaluate("""() => {
+      const box = document.getElementById("toasts").getBoundingClientRect();
+      const lies = (r) => r.width && r.left < box.right && r.right > box.left && r.top < box.bottom && r.bottom > box.top;
+      return [...document.querySelectorAll("main form")].filter((form) => lies(form.getBoundingClientRect())).length;
+    }""")
+    return count

@@ -31,6 +31,8 @@ ERROR_PAGE = 'interrupted by another navigation to "chrome-error://'
 SERIOUS = ("serious", "critical")
 # Django's own markup: rows of its tabular inlines are labelled by their column's heading alone, icons by a label without role.
 OF_DJANGO = {"label-title-only", "aria-prohibited-attr"}
+# Until then a busy machine may lay out by the rules of the window's width before.
+NEXT_FRAMES = "() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
 
 
 @dataclass
@@ -135,8 +137,9 @@ class Visitor:
         return int(self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
 
     def settled_overflow(self) -> int:
-        """The same, once charts have had up to two seconds to follow the window's new width."""
-        for _ in range(20):
+        """The same, once the window's new width was drawn, and charts have had up to ten seconds to follow it."""
+        self.page.evaluate(NEXT_FRAMES)
+        for _ in range(100):
             if self.overflow() <= 0:
                 break
             self.page.wait_for_timeout(100)

@@ -16,6 +16,7 @@ from accounts.models import Scope, User, token_create
 from competitions.catalog.models import Phase
 from competitions.resources.models import Resource
 from tests.background import background_running
+from tests.calls import one_interpreter_for_calls
 from tests.scenario import Scenario, person, resource, scenario, zip_bytes
 
 
@@ -33,6 +34,13 @@ def site(transactional_db: None) -> Scenario:
 def url(site: Scenario, live_server: Any) -> Iterator[str]:
     with background_running():
         yield str(live_server.url)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _calls(django_db_setup: None) -> Iterator[None]:
+    """Start no new interpreter for each table that is pushed."""
+    with one_interpreter_for_calls():
+        yield
 
 
 def make_token(user: User, *scopes: Scope) -> str:

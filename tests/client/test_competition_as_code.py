@@ -8,6 +8,7 @@ import re
 import shutil
 import sys
 import zipfile
+from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -116,6 +117,15 @@ def test_from_a_template_to_a_published_competition_and_back(
     assert "Nothing differs from prices" in capsys.readouterr().out
     assert main(["competition", "publish", str(folder)]) == 1, "no worker yet"
     assert "No compute worker has registered" in capsys.readouterr().err
+    planned = ["competition", "publish", str(folder), "--anyway", "--at", "2030-01-01T09:00+01:00"]
+    assert main(planned) == 0
+    assert "It will be published at 2030-01-01T08:00:00Z: " in capsys.readouterr().err
+    assert main([*planned, "--take-back"]) == 2, "one of the two"
+    draft.refresh_from_db()
+    assert (draft.publish_at, draft.is_published) == (datetime(2030, 1, 1, 8, tzinfo=UTC), False)
+    assert main(["competition", "publish", str(folder), "--take-back"]) == 0
+    draft.refresh_from_db()
+    assert draft.publish_at is None
     assert main(["competition", "publish", str(folder), "--anyway"]) == 0
     assert main(["competition", "pull", str(folder), "--yes"]) == 0
     pulled = content(folder)

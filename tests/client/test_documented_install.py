@@ -63,7 +63,7 @@ class Install:
         pip, *arguments = shlex.split(line)
         assert pip == "pip"
         command = [sys.executable, "-m", "pip", "--python", str(self.bin / "python"), *arguments]
-        subprocess.run(command, cwd=folder, env=OUTSIDE | quick, check=True, timeout=280)
+        subprocess.run(command, cwd=folder, env=OUTSIDE | quick, check=True, timeout=840)
 
     def run(self, program: str, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
         """Run a program of it in a folder of its own, as somebody who has no checkout."""

@@ -79,7 +79,7 @@ def send_until_the_second_part(proxy: Proxy, environment: dict[str, str], *verb:
     def interrupt(method: str, path: str) -> None:
         if method == "PATCH" and next(parts) == 2:
             process.send_signal(signal.SIGINT)
-            process.wait(timeout=30)
+            process.wait(timeout=120)
 
     proxy.fault = interrupt
     return process

@@ -47,7 +47,7 @@ def signed_in(site: Scenario, url: str, newcomer: User, monkeypatch: pytest.Monk
 
 def checked(number: int) -> Submission:
     """The submission once its file has been looked at, which goes on beside."""
-    until = time.monotonic() + 30
+    until = time.monotonic() + 120
     while (submission := Submission.objects.get(pk=number)).status == State.CHECKING:
         assert time.monotonic() < until, "its file is not checked"
         time.sleep(0.05)

@@ -1,4 +1,4 @@
-"""A real cluster of Slurm on this machine: munge, a controller, two nodes, and a launcher."""
+"""A real cluster of Slurm on this machine: munge, accounting, controller, four nodes, launcher."""
 
 from __future__ import annotations
 
@@ -6,22 +6,23 @@ import contextlib
 import os
 import secrets
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import time
 import uuid
-from datetime import UTC, datetime
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
 
+from tests.cluster.accounting import Accounting
 from tests.faults.cluster import Cluster
 from tests.faults.parts import Part, free_port, wait_for
 from tests.faults.proxy import Proxy
 
-NODES = ("node0", "node1")
+NODES = ("node0", "node1", "node2", "node3")
 CONFIG = """
 ClusterName=lab
 SlurmctldHost=localhost(127.0.0.1)
@@ -48,6 +49,7 @@ PreemptType=preempt/partition_prio
 PreemptMode=CANCEL
 KillWait=20
 SlurmdTimeout=10
+BatchStartTimeout=2
 MinJobAge=300
 JobSubmitPlugins=lua
 SchedulerParameters=sched_interval=2,batch_sched_delay=1,sched_min_interval=100000
@@ -76,10 +78,11 @@ class Slurm:
         (self.folder / "state").mkdir()
         nodes = "\n".join(NODE.format(name=name, port=free_port()) for name in NODES)
         config = CONFIG.format(folder=self.folder, controller_port=free_port(), nodes=nodes)
-        (self.folder / "slurm.conf").write_text(config)
+        self.environment = dict(os.environ) | {"SLURM_CONF": str(self.folder / "slurm.conf")}
+        self._accounting = Accounting(self.folder, self.environment)
+        (self.folder / "slurm.conf").write_text(config + self._accounting.configuration)
         (self.folder / "gres.conf").write_text(GPUS)
         (self.folder / "job_submit.lua").write_text(POLICY)
-        self.environment = dict(os.environ) | {"SLURM_CONF": str(self.folder / "slurm.conf")}
         self._munge = self._munge_part()
         self.controller = self._part("controller", "slurmctld", "-D")
         self.nodes = {name: self._part(name, "slurmd", "-D", "-N", name) for name in NODES}
@@ -100,9 +103,10 @@ class Slurm:
         return Part("munge", self.folder, argv, self.environment)
 
     def start(self) -> None:
-        """Start all of it, and wait until both nodes are idle."""
+        """Start all of it, and wait until all nodes are idle."""
         self._munge.start()
-        wait_for((self.folder / "munge" / "socket").exists, 30, "munge answers", 0.05)
+        wait_for((self.folder / "munge" / "socket").exists, 120, "munge answers", 0.05)
+        self._accounting.start()
         self.controller.start()
         for node in self.nodes.values():
             node.start()
@@ -115,7 +119,7 @@ class Slurm:
             done = self.call("sinfo", "--noheader", "--Node", "--partition=batch", "--format=%T")
             return [line for line in done.split() if line in ("idle", "mixed", "allocated")] == done.split() != []
 
-        wait_for(ready, 60, lambda: f"both nodes are ready: {self.call('sinfo')}", 0.2)
+        wait_for(ready, 120, lambda: f"all nodes are ready: {self.call('sinfo')}", 0.2)
 
     def empty(self) -> None:
         """Cancel all jobs, and free nodes that wait for word of a job, or were drained."""
@@ -156,8 +160,7 @@ class Slurm:
 
     def stop_controller(self) -> None:
         """End the controller as its administrator would; killed, it may give ids of jobs again."""
-        os.kill(self.controller.pid, signal.SIGTERM)
-        wait_for(lambda: not self.controller.is_alive(), 30, "the controller has ended", 0.1)
+        self.controller.end(30)
 
     def kill_node(self, name: str) -> None:
         """SIGKILL to a node's daemon and to all that runs on it; its containers go on in their engine."""
@@ -176,12 +179,10 @@ class Slurm:
         """End all of it, jobs too."""
         with contextlib.suppress(AssertionError):
             self.empty()
-        for part in (*self.nodes.values(), self.controller, self._munge):
-            if part.is_alive():
-                os.kill(part.pid, signal.SIGTERM)
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    part.process.wait(20)  # type: ignore[union-attr]  # it is alive
-            part.kill()
+        for part in (*self.nodes.values(), self.controller):
+            part.end()
+        self._accounting.stop()
+        self._munge.end()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
@@ -196,12 +197,13 @@ log_dir = "{folder}/logs"
 command = "{folder}/podium-worker"
 data_dir = "{folder}/nodes"
 options = ["--gpus", "none", "--reserve-gib", "0", "--engine", "{engine}", "--self-test", "never", "--broker", "{broker}"]
-
+"""
+IDLE_S = 6  # more than a worker holds a run ahead, which the next one waits for
+KIND = """
 [[jobs]]
-name = "cpu"
+name = "{name}"
 queue = "{queue}"
 queue_token_file = "{token_file}"
-partition = "batch"
 maximum = {maximum}
 idle_s = {idle_s}
 drain_s = 2
@@ -209,7 +211,7 @@ min_time_min = 1
 max_time_min = 60
 max_memory_mib = 1000
 memory_overhead_mib = 100
-{more}
+{settings}
 """
 
 
@@ -227,10 +229,12 @@ class ClusterSite(Cluster):
         from competitions.compute.launchers import launcher_issue_token
         from competitions.compute.models import Launcher
 
-        self.start_site()
-        self.slurm.start()
+        with ThreadPoolExecutor(1) as pool:
+            starting = pool.submit(self.slurm.start)
+            self.start_site()
+            starting.result()
         self.proxies = [Proxy(self.url)]
-        self.phase.scoring_time_limit_s = 60
+        self.phase.time_limit_s, self.phase.scoring_time_limit_s = 300, 60
         self.phase.save()
         self.launcher_row = Launcher.objects.create(name="lab")
         self.launcher_row.queues.add(self.queue)
@@ -242,12 +246,21 @@ class ClusterSite(Cluster):
         self.configure()
         self.launchers: list[Part] = []
 
-    def configure(self, *, maximum: int = 4, idle_s: int = 3, more: str = "") -> None:
-        """Write the launcher's file."""
+    def configure(self, *, maximum: int = 4, kinds: Mapping[str, str] | None = None) -> None:
+        """Write the launcher's file: kinds of jobs by name, each with what it has beside the usual settings."""
         text = LAUNCHER.format(
-            site=self.proxies[0].url, folder=self.folder, engine=self.engine.url, broker=self.broker.url,
-            queue=self.queue.name, token_file=self.token_file, maximum=maximum, idle_s=idle_s, more=more,
-        )  # fmt: skip
+            site=self.proxies[0].url, folder=self.folder, engine=self.engine.url, broker=self.broker.url
+        )
+        for name, more in (kinds or {"cpu": ""}).items():
+            settings = more if "partition" in more else f'partition = "batch"\n{more}'
+            text += KIND.format(
+                name=name,
+                queue=self.queue.name,
+                token_file=self.token_file,
+                maximum=maximum,
+                settings=settings,
+                idle_s=IDLE_S,
+            )
         (self.folder / "launcher.toml").write_text(text)
 
     def launch(self) -> Part:
@@ -263,6 +276,11 @@ class ClusterSite(Cluster):
         for part in self.launchers:
             part.kill()
 
+    def problems(self) -> dict[str, dict[str, str]]:
+        """Problems that the launcher tells the site, by kind of jobs."""
+        self.launcher_row.refresh_from_db()
+        return {problem["kind"]: problem for problem in self.launcher_row.problems}
+
     def running_job(self, runs: dict[uuid.UUID, float]) -> tuple[uuid.UUID, str]:
         """One of the runs whose program runs, and the job that its worker is."""
         from competitions.runs.models import Run
@@ -271,7 +289,7 @@ class ClusterSite(Cluster):
             held = Run.objects.filter(pk__in=runs, state="ingesting")
             return held.values_list("pk", "worker__job").first()
 
-        run, job = wait_for(found, 60, lambda: f"a run runs; {self.described(runs)}", 0.05)
+        run, job = wait_for(found, 120, lambda: f"a run runs; {self.described(runs)}", 0.05)
         return run, job
 
     def held_jobs(self, runs: dict[uuid.UUID, float], count: int) -> dict[uuid.UUID, str]:
@@ -281,14 +299,6 @@ class ClusterSite(Cluster):
         held = Run.objects.filter(pk__in=runs, state="ingesting").exclude(worker=None)
         jobs = dict(held.values_list("pk", "worker__job"))
         return jobs if len(jobs) == count else {}
-
-    def cancel(self, runs: dict[uuid.UUID, float]) -> None:
-        """Cancel these runs, as their team would."""
-        from competitions.runs.models import Run
-        from competitions.runs.services import submission_cancel
-
-        for run in Run.objects.filter(pk__in=runs).select_related("submission"):
-            submission_cancel(submission=run.submission, actor="team", now=datetime.now(UTC))
 
     def notes(self, run: uuid.UUID) -> list[str]:
         """The history of a run."""
@@ -305,7 +315,12 @@ class ClusterSite(Cluster):
 
     def wait_for_no_jobs(self) -> None:
         """Wait until every node is released."""
-        wait_for(lambda: not self.slurm.jobs(), 60, lambda: f"no job is left: {self.slurm.call('squeue')}", 0.1)
+        wait_for(
+            lambda: not self.slurm.jobs("RUNNING", "CONFIGURING", "COMPLETING"),
+            60,
+            lambda: f"no job is left: {self.slurm.call('squeue')}",
+            0.1,
+        )
 
     def leftovers(self) -> list[str]:
         """Everything on engine and nodes that should be gone."""
@@ -327,8 +342,10 @@ class ClusterSite(Cluster):
     def stop(self) -> None:
         """End everything."""
         self.stop_launchers()
-        self.slurm.stop()
-        super().stop()
+        with ThreadPoolExecutor(1) as pool:
+            stopping = pool.submit(self.slurm.stop)
+            super().stop()
+            stopping.result()
 
 
 def elapsed(since: float) -> float:

@@ -76,7 +76,7 @@ class Stack:
 
     def get(self, path: str, **headers: str) -> requests.Response:
         """As the proxy in front of the stack asks, which has taken the request over TLS."""
-        return requests.get(f"{self.url}{path}", headers=self.proxied(**headers), timeout=10, allow_redirects=False)
+        return requests.get(f"{self.url}{path}", headers=self.proxied(**headers), timeout=60, allow_redirects=False)
 
     def proxied(self, **headers: str) -> dict[str, str]:
         host = urlsplit(self.environment["PODIUM_SITE_URL"]).netloc
@@ -111,7 +111,7 @@ class Stack:
         return containers
 
     def wait_until_ready(self) -> None:
-        give_up = time.monotonic() + 90
+        give_up = time.monotonic() + 300
         while time.monotonic() < give_up:
             try:
                 if requests.get(f"{self.url}/readyz", timeout=30).ok:
@@ -260,8 +260,8 @@ def test_secrets_are_made_once_and_kept(tmp_path: Path) -> None:
 
 
 def test_the_site_answers_and_serves_its_static_files(stack: Stack) -> None:
-    assert requests.get(f"{stack.url}/healthz", timeout=10).json() == {"status": "ok"}
-    ready = requests.get(f"{stack.url}/readyz", timeout=10).json()
+    assert requests.get(f"{stack.url}/healthz", timeout=60).json() == {"status": "ok"}
+    ready = requests.get(f"{stack.url}/readyz", timeout=60).json()
     assert (ready["status"], ready["faults"]) == ("degraded", [])
     assert [each.partition(":")[0] for each in ready["degraded"]] == ["mail"], (
         "the stack's own default has no mail server"
@@ -329,12 +329,12 @@ def test_the_front_says_what_to_do_about_a_body_without_a_length_that_is_too_lar
     def body() -> Iterator[bytes]:
         yield from (bytes(1_000_000) for _ in range(11))
 
-    page = requests.post(f"{stack.url}/accounts/login/", data=body(), headers=stack.proxied(), timeout=20)
+    page = requests.post(f"{stack.url}/accounts/login/", data=body(), headers=stack.proxied(), timeout=60)
     assert (page.status_code, page.headers["Content-Type"]) == (413, "text/html; charset=utf-8")
     assert "send files as uploads" in page.text
     for path in re.findall(r'href="(/_front/[^"]+)"', page.text):
         assert stack.get(path).status_code == 200, path
-    answer = requests.post(f"{stack.url}/api/api-token-auth/", data=body(), headers=stack.proxied(), timeout=20)
+    answer = requests.post(f"{stack.url}/api/api-token-auth/", data=body(), headers=stack.proxied(), timeout=60)
     assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
     assert answer.headers["Content-Type"] == "application/problem+json"
 
@@ -401,7 +401,7 @@ def test_the_profile_tls_answers_over_https_and_replaces_what_clients_say_of_the
     assert status == 200
     assert headers["Strict-Transport-Security"] == "max-age=31536000"
     plain = requests.get(
-        f"http://127.0.0.1:{ports['PODIUM_HTTP_PORT']}/", headers={"Host": host}, timeout=20, allow_redirects=False
+        f"http://127.0.0.1:{ports['PODIUM_HTTP_PORT']}/", headers={"Host": host}, timeout=60, allow_redirects=False
     )
     assert (plain.status_code, plain.headers["Location"]) == (308, f"https://{host}/")
     assert "203.0.113.9" not in stack.compose("logs", "--no-color", "--tail", "20", "web")
@@ -414,11 +414,11 @@ def over_tls(host: str, port: int, path: str) -> tuple[int, Message]:
     """
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    give_up = time.monotonic() + 30
+    give_up = time.monotonic() + 120
     while True:
-        connection = HTTPSConnection(host, timeout=20)
+        connection = HTTPSConnection(host, timeout=60)
         try:
-            raw = socket.create_connection(("127.0.0.1", port), timeout=20)
+            raw = socket.create_connection(("127.0.0.1", port), timeout=60)
             connection.sock = context.wrap_socket(raw, server_hostname=host)
             connection.request("GET", path, headers={"X-Forwarded-For": "203.0.113.9"})
             answer = connection.getresponse()

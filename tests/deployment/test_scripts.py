@@ -79,7 +79,8 @@ def test_an_unknown_suite_is_refused_before_anything_runs() -> None:
     done = run("scripts/test.sh", "untit")
     assert done.returncode == 2
     assert (
-        "there are lint, unit, functional, integration, deployment, hostile, faults, cluster and browser" in done.stderr
+        "there are lint, unit, functional, integration, client, deployment, hostile, faults, cluster and browser"
+        in done.stderr
     )
 
 

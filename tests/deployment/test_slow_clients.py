@@ -19,7 +19,7 @@ import pytest
 import requests
 
 from config.demo.processes import web_command
-from core.serving.bodies import ALLOWANCE_S, BYTES_PER_S, LONGEST_S, SMALL_S, STALL_S, Body
+from core.serving.exchange import ALLOWANCE_S, BYTES_PER_S, LONGEST_S, SMALL_S, STALL_S, Body
 from core.serving.receiving import UNASKED_BYTES, Admission
 from tests import migrated
 from tests.services import REPOSITORY, accepts_connections, free_port

@@ -8,14 +8,16 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import signal
 import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.error import URLError
 from urllib.request import urlopen
 
@@ -23,8 +25,8 @@ from django.conf import settings
 from django.db import OperationalError, connections, transaction
 from docker.errors import APIError
 
-from tests import migrated
-from tests.conftest import use_broker
+from tests import migrated, services
+from tests.conftest import use_broker, use_database
 from tests.faults.parts import IMAGE, Broker, Database, OwnEngine, Part, WorkerHost, free_port, wait_for
 from tests.faults.proxy import Proxy
 from tests.services import REPOSITORY
@@ -35,6 +37,11 @@ RECONCILE_S = 1.0
 METADATA = "command: sh $program/main.sh\n"
 PROGRAM = "echo begun; sleep {seconds}; echo {answer} > /app/output/answer.txt\n"
 SCORER = 'sleep 0.4; printf \'{"score": %s}\' "$(cat /app/input/res/answer.txt)" > /app/output/scores.json\n'
+
+
+def trials() -> int:
+    """Trials of each fault: one, or as many as `PODIUM_FAULT_TRIALS` says, as in `make soak`."""
+    return int(os.environ.get("PODIUM_FAULT_TRIALS", "1"))
 
 
 class Cluster:
@@ -63,8 +70,22 @@ class Cluster:
         }
         port = free_port()
         self.url = f"http://127.0.0.1:{port}"
-        web = [sys.executable, "-m", "gunicorn", "config.wsgi", "--pythonpath", "platform", "--bind", f"127.0.0.1:{port}",
-               "--workers", "2", "--threads", "6", "--worker-tmp-dir", "/dev/shm"]  # fmt: skip
+        web = [
+            sys.executable,
+            "-m",
+            "gunicorn",
+            "config.wsgi",
+            "--pythonpath",
+            "platform",
+            "--bind",
+            f"127.0.0.1:{port}",
+            "--workers",
+            "2",
+            "--threads",
+            "6",
+            "--worker-tmp-dir",
+            "/dev/shm",
+        ]
         self.web = Part("web", folder, web, self.environment)
         self.reconciler = Part("reconciler", folder, [sys.executable, "manage.py", "reconciler"], self.environment)
 
@@ -156,7 +177,7 @@ class Cluster:
 
     def _web_is_ready(self) -> bool:
         try:
-            with urlopen(f"{self.url}/readyz", timeout=20):
+            with urlopen(f"{self.url}/readyz", timeout=60):
                 return True
         except (URLError, OSError):
             return False
@@ -203,7 +224,7 @@ class Cluster:
         """The state of each run; a database that is away is waited for."""
         from competitions.runs.models import Run
 
-        until = time.monotonic() + 30
+        until = time.monotonic() + 120
         while True:
             try:
                 return dict(Run.objects.filter(pk__in=runs).values_list("pk", "state"))
@@ -221,7 +242,7 @@ class Cluster:
             return Run.objects.filter(pk__in=runs, state__in=states).values_list("pk", "worker__name").first()
 
         every_s = 0.004 if states == ("leased",) else 0.02  # one is leased for a moment
-        run, name = wait_for(found, 20, lambda: f"a run is {' or '.join(states)}; {self.described(runs)}", every_s)
+        run, name = wait_for(found, 120, lambda: f"a run is {' or '.join(states)}; {self.described(runs)}", every_s)
         return run, next(host for host in self.hosts if host.name == name)
 
     def described(self, runs: dict[uuid.UUID, float]) -> str:
@@ -240,7 +261,7 @@ class Cluster:
         """The running container of a run."""
         filters = {"label": f"podium.run={run}", "status": "running"}
         api = self.engine.client().api
-        return str(wait_for(lambda: api.containers(quiet=True, filters=filters), 10, "its container runs")[0]["Id"])
+        return str(wait_for(lambda: api.containers(quiet=True, filters=filters), 120, "its container runs")[0]["Id"])
 
     def kill_container(self, runs: dict[uuid.UUID, float], stage: str) -> None:
         """Kill a container of one of these runs in this stage, or the next one if it ends before that."""
@@ -255,17 +276,38 @@ class Cluster:
                         return True
             return False
 
-        wait_for(killed, 20, lambda: f"a container is killed in the stage {stage}; {self.described(runs)}")
+        wait_for(killed, 120, lambda: f"a container is killed in the stage {stage}; {self.described(runs)}")
+
+    def wake(self, runs: dict[uuid.UUID, float]) -> None:
+        """End the sleep of those of these programs that run: their time is up."""
+        api = self.engine.client().api
+        for row in api.containers(filters={"label": "podium.stage=ingestion", "status": "running"}):
+            if uuid.UUID(row["Labels"]["podium.run"]) not in runs:
+                continue
+            with contextlib.suppress(APIError):  # it has ended meanwhile
+                table = api.top(row["Id"])
+                command, pid = table["Titles"].index("CMD"), table["Titles"].index("PID")
+                for process in table["Processes"]:
+                    if process[command].startswith("sleep "):
+                        with contextlib.suppress(ProcessLookupError):
+                            os.kill(int(process[pid]), signal.SIGKILL)
+
+    def has_ended(self, runs: dict[uuid.UUID, float]) -> bool:
+        """True once all of these runs have ended."""
+        return set(self.states(runs).values()) <= {"finished", "failed", "cancelled"}
+
+    def finish(self, runs: dict[uuid.UUID, float], seconds: float = 60.0) -> None:
+        """Wake these programs until all of the runs have ended."""
+
+        def ended() -> bool:
+            self.wake(runs)
+            return self.has_ended(runs)
+
+        wait_for(ended, seconds, lambda: f"all runs end; {self.described(runs)}", 0.3)
 
     def see_through(self, runs: dict[uuid.UUID, float], seconds: float = 60.0) -> None:
         """Wait until all of these runs have ended."""
-        final = {"finished", "failed", "cancelled"}
-        wait_for(
-            lambda: set(self.states(runs).values()) <= final,
-            seconds,
-            lambda: f"all runs end; {self.described(runs)}",
-            0.05,
-        )
+        wait_for(lambda: self.has_ended(runs), seconds, lambda: f"all runs end; {self.described(runs)}", 0.05)
 
     def verdict(self, runs: dict[uuid.UUID, float]) -> Verdict:
         """The fates of the runs: how many were lost, doubled, wrongly blamed, wrongly charged."""
@@ -298,7 +340,7 @@ class Cluster:
             left[:] = self.leftovers()
             return not left
 
-        wait_for(clean, 20, lambda: f"nothing is left; there is {left}", 0.2)
+        wait_for(clean, 120, lambda: f"nothing is left; there is {left}", 0.2)
 
     def whole(self) -> None:
         """Everything runs and is welcome again, whatever the last fault did."""
@@ -327,6 +369,24 @@ class Cluster:
             self.database.stop,
         ]:
             stop()
+
+
+S = TypeVar("S", bound=Cluster)
+
+
+@contextmanager
+def whole_site(make: Callable[[Path], S], name: str, blocker: Any) -> Iterator[S]:
+    """A site for a whole suite, with a folder of this name; `blocker` is pytest-django's."""
+    folder = services.run_folder() / name
+    folder.mkdir()
+    site = make(folder)
+    with blocker.unblock():
+        use_database(site.database.url)
+        try:
+            site.start()
+            yield site
+        finally:
+            site.stop()
 
 
 class Verdict:

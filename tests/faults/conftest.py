@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 
-from tests import services
-from tests.conftest import use_database
-from tests.faults.cluster import Cluster, Verdict
+from tests.faults.cluster import Cluster, Verdict, whole_site
 
 
 @dataclass
@@ -39,26 +35,11 @@ class Row:
 TABLE: dict[str, Row] = {}
 
 
-def trials() -> int:
-    """Trials of each fault: one, or as many as `PODIUM_FAULT_TRIALS` says."""
-    return int(os.environ.get("PODIUM_FAULT_TRIALS", "1"))
-
-
 @pytest.fixture(scope="session")
-def cluster(
-    docker_engine: None, django_db_blocker: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Cluster]:
+def cluster(docker_engine: None, django_db_blocker: pytest.FixtureRequest) -> Iterator[Cluster]:
     """The whole site."""
-    folder: Path = services.run_folder() / "faults"
-    folder.mkdir()
-    cluster = Cluster(folder)
-    with django_db_blocker.unblock():  # type: ignore[attr-defined]  # pytest-django's, whose type is private
-        use_database(cluster.database.url)
-        try:
-            cluster.start()
-            yield cluster
-        finally:
-            cluster.stop()
+    with whole_site(Cluster, "faults", django_db_blocker) as site:
+        yield site
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

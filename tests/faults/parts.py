@@ -88,6 +88,14 @@ class Part:
                 os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait(20)
 
+    def end(self, seconds: float = 20) -> None:
+        """SIGTERM, and SIGKILL to what is left of it after so many seconds."""
+        if self.is_alive():
+            os.kill(self.pid, signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(seconds)  # type: ignore[union-attr]  # it is alive
+        self.kill()
+
     def text(self) -> str:
         """Its log so far."""
         return self.log.read_text(errors="replace") if self.log.exists() else ""
@@ -104,7 +112,7 @@ class Database:
     def kill(self) -> None:
         """An immediate stop: no checkpoint, as after a crash."""
         os.kill(self._pid, signal.SIGQUIT)
-        wait_for(lambda: not accepts_connections(self._port), 20, "PostgreSQL is gone")
+        wait_for(lambda: not accepts_connections(self._port), 120, "PostgreSQL is gone")
         with contextlib.suppress(ChildProcessError):
             os.waitpid(self._pid, 0)
 
@@ -113,7 +121,7 @@ class Database:
         options = ["-c", f"port={self._port}", "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="]
         command = [*as_postgres_user(), str(postgres_bin() / "postgres"), "-D", str(self._data), *options]
         self._pid = spawn(command, self._folder / "postgres.log")
-        wait_for(self._answers, 30, "PostgreSQL is back")
+        wait_for(self._answers, 120, "PostgreSQL is back")
 
     def _answers(self) -> bool:
         try:
@@ -157,7 +165,7 @@ class Broker:
     def start(self) -> None:
         """Empty, and answering."""
         self._part.start()
-        wait_for(lambda: accepts_connections(self.port), 20, "Redis answers")
+        wait_for(lambda: accepts_connections(self.port), 120, "Redis answers")
 
     def kill(self) -> None:
         """Gone with all it held."""
@@ -198,7 +206,7 @@ class OwnEngine:
         for name in ("pid", "docker.sock", "exec/containerd/containerd.pid"):
             (self._root / name).unlink(missing_ok=True)
         self._part.start()
-        wait_for(self._answers, 60, f"the engine answers: {self._part.text()[-1000:]}", 0.1)
+        wait_for(self._answers, 120, f"the engine answers: {self._part.text()[-1000:]}", 0.1)
 
     def _answers(self) -> bool:
         with socket.socket(socket.AF_UNIX) as probe:
@@ -232,7 +240,7 @@ class OwnEngine:
         assert self._part.process is not None
         self._part.process.wait(20)
         # Its containerd follows it within a moment; a daemon that starts meanwhile would wait for the dying one.
-        wait_for(lambda: not self._ours("containerd --config"), 20, "containerd is gone", 0.05)
+        wait_for(lambda: not self._ours("containerd --config"), 120, "containerd is gone", 0.05)
 
     def _ours(self, words: str) -> list[psutil.Process]:
         """Processes whose command names our folder, and begins with these words."""
@@ -262,10 +270,7 @@ class OwnEngine:
             for row in self.client().api.containers(all=True, quiet=True):
                 self.client().remove(str(row["Id"]))
         self._disconnect()
-        if self._part.is_alive():
-            os.kill(self._part.pid, signal.SIGTERM)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._part.process.wait(20)  # type: ignore[union-attr]  # it is alive
+        self._part.end()
         for process in self._ours(""):  # what a killed daemon left
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()

@@ -104,7 +104,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _cut(self, length: int) -> None:
         """Half of the body reaches the site, then both connections break."""
         half = self.rfile.read(length // 2)
-        upstream = http.client.HTTPConnection(self.server.upstream, timeout=10)
+        upstream = http.client.HTTPConnection(self.server.upstream, timeout=60)
         with contextlib.suppress(OSError):
             upstream.putrequest(self.command, self.path)
             for name, value in self._kept_headers():

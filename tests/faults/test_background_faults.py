@@ -104,7 +104,7 @@ def kill_all(background: Background) -> None:
 def kill_child(background: Background) -> None:
     """The process that reads the file, which the one that does the work has forked."""
     worker = psutil.Process(background.process.pid)
-    for child in wait_for(worker.children, 20, "the file is read"):
+    for child in wait_for(worker.children, 120, "the file is read"):
         child.send_signal(signal.SIGKILL)
 
 
@@ -118,7 +118,7 @@ def test_a_check_whose_process_is_killed_is_done_by_the_next(
     background.reconciler.start()
     try:
         submission = submitted(content)
-        wait_for(lambda: is_claimed(submission), 60, lambda: f"its check begins: {background.process.text()[-2000:]}")
+        wait_for(lambda: is_claimed(submission), 120, lambda: f"its check begins: {background.process.text()[-2000:]}")
         kill(background)
         assert submission_status(submission) == "checking"
         if not background.process.is_alive():
@@ -153,8 +153,8 @@ def test_processes_that_wait_for_work_and_are_killed_again_and_again_keep_no_che
     try:
         for _ in range(3):
             submission = submitted(zip_bytes(CODE))
-            wait_for(lambda: submission_status(submission) == "queued", 60, "it is checked", 0.05)  # noqa: B023  # called at once
-            wait_for(lambda: not Turn.objects.filter(claimed_until__isnull=False).exists(), 20, "nothing is worked on")
+            wait_for(lambda: submission_status(submission) == "queued", 120, "it is checked", 0.05)  # noqa: B023  # called at once
+            wait_for(lambda: not Turn.objects.filter(claimed_until__isnull=False).exists(), 120, "nothing is worked on")
             started = processes.running["background"]
             waiting = [child.pid for child in psutil.Process(started.pid).children()] or [started.pid]
             for pid in waiting:
@@ -177,7 +177,7 @@ def test_a_broker_that_forgot_everything_and_a_process_that_comes_late_lose_noth
     background.reconciler.start()
     try:
         done = lambda: {submission_status(submission) for submission in submissions} == {"queued"}  # noqa: E731
-        wait_for(done, 60, lambda: f"all are checked: {background.process.text()[-2000:]}", 0.1)
+        wait_for(done, 120, lambda: f"all are checked: {background.process.text()[-2000:]}", 0.1)
     finally:
         background.process.kill()
         background.reconciler.kill()

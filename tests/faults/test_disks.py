@@ -106,16 +106,16 @@ class Site:
             headers={"Authorization": f"Bearer {self.token}"},
             data={"phase": self.scenario.phase.pk, "kind": "code"},
             files={"file": ("code.zip", zip_bytes(CODE))},
-            timeout=30,
+            timeout=120,
         )
 
     def ready(self) -> dict[str, Any]:
-        document: dict[str, Any] = requests.get(f"{self.url}/readyz", timeout=20).json()
+        document: dict[str, Any] = requests.get(f"{self.url}/readyz", timeout=60).json()
         return document
 
     def is_up(self) -> bool:
         with suppress(requests.ConnectionError, requests.Timeout):
-            return requests.get(f"{self.url}/readyz", timeout=20).ok
+            return requests.get(f"{self.url}/readyz", timeout=60).ok
         return False
 
     def wait_until_checked(self, submissions: list[int], *, starts_again: bool = False) -> None:
@@ -130,7 +130,7 @@ class Site:
             assert rows.count() == len(submissions), "what was taken is there"
             return set(rows.values_list("status", flat=True))
 
-        wait_for(lambda: states() == {"queued"}, 60, lambda: f"{states()}: {self.background.text()[-2000:]}", 0.1)
+        wait_for(lambda: states() == {"queued"}, 120, lambda: f"{states()}: {self.background.text()[-2000:]}", 0.1)
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +153,7 @@ def site(django_db_blocker: Any) -> Iterator[Site]:
             site.seed()
             for part in site.parts:
                 part.start()
-            wait_for(site.is_up, 60, lambda: site.web.text()[-2000:], 0.1)
+            wait_for(site.is_up, 120, lambda: site.web.text()[-2000:], 0.1)
             yield site
         finally:
             connections.close_all()
@@ -166,7 +166,7 @@ def site(django_db_blocker: Any) -> Iterator[Site]:
 def test_a_full_disk_under_the_database_refuses_and_loses_nothing(site: Site) -> None:
     taken, refused = list[int](), list[requests.Response]()
     with filled(site.disk):
-        until = time.monotonic() + 60
+        until = time.monotonic() + 120
         while not refused:
             answer = site.submit()
             if answer.status_code == 201:
@@ -177,7 +177,7 @@ def test_a_full_disk_under_the_database_refuses_and_loses_nothing(site: Site) ->
         assert [answer.status_code for answer in refused] == [503], refused[0].text
         assert refused[0].headers["Retry-After"]
     connections.close_all()
-    wait_for(site.is_up, 60, "it serves again", 0.1)
+    wait_for(site.is_up, 120, "it serves again", 0.1)
     answer = site.submit()
     assert answer.status_code == 201, answer.text
     site.wait_until_checked([*taken, answer.json()["id"]])
@@ -189,7 +189,7 @@ def test_a_redis_that_takes_nothing_because_its_disk_is_full_holds_up_nobody(sit
         client.config_set("save", "1 1")
         with suppress(redis.ResponseError):
             client.bgsave()
-        wait_for(lambda: client.info("persistence")["rdb_last_bgsave_status"] == "err", 20, "it cannot save", 0.1)
+        wait_for(lambda: client.info("persistence")["rdb_last_bgsave_status"] == "err", 120, "it cannot save", 0.1)
         with pytest.raises(redis.ResponseError, match="MISCONF"):
             client.set("a", "b")
         began = time.monotonic()

@@ -15,8 +15,8 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from tests.faults.cluster import HEARTBEAT_S, LEASE_S, RECONCILE_S, Cluster
-from tests.faults.conftest import TABLE, Row, trials
+from tests.faults.cluster import HEARTBEAT_S, LEASE_S, RECONCILE_S, Cluster, trials
+from tests.faults.conftest import TABLE, Row
 from tests.faults.parts import WorkerHost, wait_for
 
 Runs = dict[uuid.UUID, float]
@@ -197,7 +197,7 @@ def full_disk(host: WorkerHost, room: str = NO_ROOM_FOR_AN_OUTPUT) -> Iterator[N
     try:
         yield
     finally:
-        wait_for(lambda: not list((host.data_dir / "runs").iterdir()), 20, "the full disk is left", 0.1)
+        wait_for(lambda: not list((host.data_dir / "runs").iterdir()), 120, "the full disk is left", 0.1)
         subprocess.run(["umount", "--lazy", runs], check=True)
 
 
@@ -326,7 +326,7 @@ def test_a_run_that_two_workers_were_lost_with_is_held_for_a_person(cluster: Clu
     runs = cluster.submit(1, seconds=3)
     run_id, first = cluster.holder(runs, "ingesting")
     first.kill()
-    wait_for(lambda: attempts(cluster, run_id) == 2, 20, "a second attempt")
+    wait_for(lambda: attempts(cluster, run_id) == 2, 120, "a second attempt")
     _, second = cluster.holder(runs, "ingesting")
     assert second is not first
     second.kill()
@@ -357,7 +357,7 @@ def test_a_worker_with_faults_of_three_teams_in_a_row_is_quarantined(cluster: Cl
         quarantined: Callable[[], bool] = (
             ComputeWorker.objects.filter(name=sick.name).exclude(quarantined_at=None).exists
         )
-        wait_for(quarantined, 30, "the worker is quarantined", 0.05)
+        wait_for(quarantined, 120, "the worker is quarantined", 0.05)
         well.start()
         cluster.see_through(runs)
     verdict = cluster.verdict(runs)

@@ -32,19 +32,19 @@ class Client:
     token: str
 
     def get(self, path: str) -> requests.Response:
-        return requests.get(f"{self.url}{path}", timeout=20, headers={"Authorization": f"Bearer {self.token}"})
+        return requests.get(f"{self.url}{path}", timeout=60, headers={"Authorization": f"Bearer {self.token}"})
 
     def sign_in(self) -> requests.Response:
         """The page after the form was sent."""
         with requests.Session() as browser:
-            form = browser.get(f"{self.url}/accounts/login/", timeout=20)
+            form = browser.get(f"{self.url}/accounts/login/", timeout=60)
             fields = {
                 "csrfmiddlewaretoken": browser.cookies["csrftoken"],
                 "login": self.site.team.captain.username,
                 "password": PASSWORD,
             }
             assert form.ok
-            return browser.post(f"{self.url}/accounts/login/", data=fields, headers={"Referer": form.url}, timeout=20)
+            return browser.post(f"{self.url}/accounts/login/", data=fields, headers={"Referer": form.url}, timeout=60)
 
     def submit(self) -> requests.Response:
         return requests.post(
@@ -52,7 +52,7 @@ class Client:
             headers={"Authorization": f"Bearer {self.token}"},
             data={"phase": self.site.phase.pk, "kind": "prediction"},
             files={"file": (FILE_NAME, prediction_bytes())},
-            timeout=20,
+            timeout=60,
         )
 
 
@@ -101,7 +101,7 @@ def test_limits_hold_without_redis(cluster: Cluster, client: Client) -> None:
     cluster.broker.kill()
     try:
         wrong = [
-            requests.post(f"{client.url}/api/api-token-auth/", data={"username": "x", "password": "y"}, timeout=20)
+            requests.post(f"{client.url}/api/api-token-auth/", data={"username": "x", "password": "y"}, timeout=60)
             for _ in range(40)
         ]
         assert wrong[0].status_code == 400

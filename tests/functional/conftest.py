@@ -1,12 +1,10 @@
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import pytest
 
-from tests.calls import run_call
+from tests.calls import one_interpreter_for_calls
 from tests.fixtures import common_site, noon, permissions, site, wakeups
 from tests.heavy_work import heavy_work
 from tests.shared_rows import SHARED
@@ -26,18 +24,9 @@ def shared_rows(request: pytest.FixtureRequest, django_db_setup: None, django_db
 
 
 @pytest.fixture(scope="session", autouse=True)
-def one_interpreter_for_calls(django_db_setup: None) -> Iterator[None]:
-    """Tables, replicates, gaps and images are read in one other interpreter, not each in a new one."""
-    from competitions.bundles import samples
-    from competitions.catalog.texts import images
-    from competitions.discussions import images as post_images
-    from competitions.leaderboards.uncertainty import reading
-    from competitions.organize.tables import program
-    from competitions.winners import gaps
-
-    with ExitStack() as patches:
-        for module in (reading, program, gaps, images, post_images, samples):
-            patches.enter_context(mock.patch.object(module, "run_bounded", run_call))
+def _calls(django_db_setup: None) -> Iterator[None]:
+    """Start no new interpreter for each table."""
+    with one_interpreter_for_calls():
         yield
 
 

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from tests.engines import start
+from tests.engines import start, with_root
 from tests.hostile.programs import resources
 from tests.hostile.test_abuse import ALL, DIFFERENT_IN_GVISOR
 from tests.integration.workers.harness import Bench, make_worker
 from tests.services import Services
 from workers.protocol.hosts import Isolation
 
+pytestmark = with_root
 PROGRAMS = (
     "fork_bomb",
     "mem_hog",

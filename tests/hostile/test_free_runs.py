@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from tests.hostile.programs.answer import ANSWER
 from tests.integration.workers.harness import SCORER, SECRET, Bench
 from tests.integration.workers.mirrors import index_pages, lock_line, serving, wheel_bytes
 
-pytestmark = pytest.mark.timeout(240)
 MARK = "seen-on-hidden-data-0815"
 PLACES = (
     "/tmp",

@@ -32,6 +32,7 @@ from podium.client import Client
 from podium.errors import InvalidInput
 from podium.rehearsal import FILE_INVALID, Verdict, rehearse
 from tests.background import run_background
+from tests.engines import with_root
 from tests.hostile.programs import outputs, resources, truth
 from tests.integration.workers.harness import zipped
 from tests.integration.workers.mirrors import index_pages, lock_line, serving, wheel_bytes
@@ -41,7 +42,7 @@ from workers.engines.docker.client import DockerEngine
 
 __all__ = ["site", "start_worker"]  # fixtures
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("runtime_image")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("runtime_image"), with_root]
 
 AT_ONCE: Final = 2
 LIMIT_S: Final = 15  # a busy machine starts an interpreter within it

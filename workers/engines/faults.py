@@ -20,7 +20,7 @@ READ_ONLY: Final = re.compile(r"(?:\A|: )read-only file system(?:: unknown)?\s*\
 # Names that an image chooses come as a path or in quotation marks, so neither may stand before. The errors that are left out
 # come from what the image demands of the GPU, or already has in the place of a file of the driver.
 GPU_RUNTIME: Final = re.compile(
-    r'\A[^/"]*(?:could not select device driver'
+    r'\A[^/"]*(?:could not select device driver|unresolvable cdi devices'
     r"|nvidia-container-cli: (?!requirement error|ldcache error|mount error: file creation failed))"
 )
 HIDDEN: Final = "(a path of the host)"

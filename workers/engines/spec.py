@@ -9,6 +9,7 @@ from workers.engines.users import DEFAULT_RUNNER, Runner
 from workers.protocol.limits import Limits
 
 OUTPUT_TARGET = "/app/output"
+SHARED_TARGET = "/app/shared"
 WORKING_DIR = "/app/program"
 MAX_OPEN_FILES = 16384
 

@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from workers.agent.config import ConfigError, checked_site, read_token
 from workers.protocol.hosts import Isolation
@@ -97,7 +97,7 @@ def read_config(path: str) -> LauncherConfig:
     return config_from_table(table)
 
 
-def config_from_table(table: Mapping[str, Any]) -> LauncherConfig:
+def config_from_table(table: Mapping[str, object]) -> LauncherConfig:
     """The settings of a file that was read. Raises `ConfigError`."""
     known = {"site", "token_file", "name", "worker", "jobs", "poll_s", "log_dir", "ca_file", "allow_http"}
     _refuse_unknown(table, known, "")
@@ -122,7 +122,7 @@ def config_from_table(table: Mapping[str, Any]) -> LauncherConfig:
     return config
 
 
-def _kind(table: Mapping[str, Any], where: str) -> JobKind:
+def _kind(table: Mapping[str, object], where: str) -> JobKind:
     kind = _read(JobKind, table, where)
     _name(table, where, NAME, "lower-case letters, digits and hyphens, at most 30")
     if not QUEUE.match(kind.queue):
@@ -142,11 +142,11 @@ def _kind(table: Mapping[str, Any], where: str) -> JobKind:
     return kind
 
 
-def _read(model: type[T], table: Mapping[str, Any], where: str) -> T:
+def _read(model: type[T], table: Mapping[str, object], where: str) -> T:
     """A table as a dataclass of texts, numbers and lists of texts."""
     known = {field.name: field for field in fields(model)}  # type: ignore[arg-type]  # each of them is a dataclass
     _refuse_unknown(table, set(known), where)
-    values: dict[str, Any] = {}
+    values: dict[str, object] = {}
     for name, field in known.items():
         if name not in table and field.default is not MISSING:
             continue
@@ -159,18 +159,18 @@ def _read(model: type[T], table: Mapping[str, Any], where: str) -> T:
     return model(**values)
 
 
-def _refuse_unknown(table: Mapping[str, Any], known: set[str], where: str) -> None:
+def _refuse_unknown(table: Mapping[str, object], known: set[str], where: str) -> None:
     if unknown := sorted(set(table) - known):
         raise ConfigError(f"'{where}{unknown[0]}' is no setting; there are {', '.join(sorted(known))}")
 
 
-def _table(value: object, where: str) -> Mapping[str, Any]:
+def _table(value: object, where: str) -> Mapping[str, object]:
     if not isinstance(value, dict):
         raise ConfigError(f"'{where}' must be a table with settings")
     return value
 
 
-def _text(table: Mapping[str, Any], name: str, where: str) -> str:
+def _text(table: Mapping[str, object], name: str, where: str) -> str:
     value = table.get(name)
     if not isinstance(value, str) or not value.isprintable():
         raise ConfigError(f"'{where}{name}' must be a text of one line, not {value!r}")
@@ -183,14 +183,14 @@ def _texts(value: object, where: str) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _number(table: Mapping[str, Any], name: str, where: str, default: int) -> int:
+def _number(table: Mapping[str, object], name: str, where: str, default: int) -> int:
     value, (low, high) = table.get(name, default), BOUNDS[name]
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise ConfigError(f"'{where}{name}' must be a whole number from {low} to {high}, not {value!r}")
     return value
 
 
-def _name(table: Mapping[str, Any], where: str, pattern: re.Pattern[str], words: str) -> str:
+def _name(table: Mapping[str, object], where: str, pattern: re.Pattern[str], words: str) -> str:
     value = _text(table, "name", where)
     if not pattern.match(value):
         raise ConfigError(f"'{where}name' must be {words}, such as gpu, not {value!r}")

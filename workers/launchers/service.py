@@ -5,7 +5,7 @@ All that it must remember is in the cluster: it may be killed, and started twice
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -23,14 +23,29 @@ from workers.launchers.slurm import (
     policy_problem,
     waiting_problem,
 )
-from workers.protocol.launching import MAX_JOBS, MAX_PROBLEMS, Depth, JobEnd, LauncherReport, Problem, QueueDepth
+from workers.protocol.launching import (
+    MAX_JOBS,
+    MAX_KINDS,
+    MAX_PROBLEMS,
+    Depth,
+    JobEnd,
+    LauncherReport,
+    Problem,
+    QueueDepth,
+)
 
 log = structlog.get_logger(__name__)
 FIRST_PAUSE_S: Final = 30.0
 LONGEST_PAUSE_S: Final = 600.0
 FRUITLESS: Final = 3  # jobs without a run, one after the other, after which the next ones wait
 EARLY_S: Final = 120.0  # a worker that fails so soon did not come to work
-BAD_ENDS: Final = (JobEnd.FAILED, JobEnd.OUT_OF_MEMORY, JobEnd.NODE_FAIL)
+BAD_ENDS: Final = (
+    JobEnd.FAILED,
+    JobEnd.OUT_OF_MEMORY,
+)  # a node that fails is the cluster's, which takes it out of service
+# So long a job waits on that no run needs. A worker claims its next run for some seconds ahead and may hand it back: the job would have
+# lost its place in the cluster's queue.
+UNUSED_S: Final = 30.0
 
 
 class LauncherSite(SiteClient):
@@ -84,6 +99,7 @@ class Launcher:
         self._backoffs = {kind.name: Backoff() for kind in self.config.kinds}
         self._source = ""
         self._told: tuple[Problem, ...] = ()
+        self._unused: dict[str, dict[str, float]] = {}  # jobs by kind, and since when no run needs them
 
     def run(self) -> None:
         """Until it is told to stop. Jobs that are there stay: they end by themselves."""
@@ -93,25 +109,37 @@ class Launcher:
             self.stopping.wait(jitter(self.config.poll_s))
         log.info("launcher_stopped", worker=self.config.name)
 
-    def round(self) -> None:
-        """Look at both once. Where either is away, or refuses the report, nothing is started."""
+    def once(self) -> bool:
+        """Look at both once, and log what was seen. True if nothing keeps jobs from starting."""
+        looked = self.round()
+        if looked is not None:
+            words = ", ".join(f"{depth.queue}: {depth.waiting} runs wait" for depth in looked)
+            log.info("launcher_looked", detail=words, count=len(self._told))
+        return looked is not None and not self._told
+
+    def round(self) -> Collection[QueueDepth] | None:
+        """Look at both once; the depths that the site told.
+
+        Where either is away, or refuses the report, nothing is started, and None returned.
+        """
         try:
             jobs = self._jobs()
         except SlurmAway as error:
             self._report((), (Problem(detail=f"Slurm does not answer: {error}"),), is_complete=False)
-            return
+            return None
         if not self._report(jobs, self._told, is_complete=True):
-            return
+            return None
         try:
             depths = {depth.queue: depth for depth in self.site.depth().queues}
         except (SiteError, SiteUnreachable) as error:
             log.warning("site_away", detail=str(error)[:300])
-            return
+            return None
         problems: list[Problem] = []
         for queue in dict.fromkeys(kind.queue for kind in self.config.kinds):
             kinds = [kind for kind in self.config.kinds if kind.queue == queue]
             problems += self._serve(kinds, depths.get(queue), jobs)
         self._note(tuple(problems))
+        return depths.values()
 
     def _jobs(self) -> tuple[SlurmJob, ...]:
         self._source = self._source or self.slurm.source()
@@ -128,7 +156,7 @@ class Launcher:
             of_kind = [job for job in jobs if job.kind == kind.name]
             alive = self._without_doubles([job for job in of_kind if not job.has_ended])
             planned = plan_jobs(kind, shares[kind.name], [job.as_alive(kind, busy, self.clock()) for job in alive])
-            self._cancel(planned.cancel)
+            self._cancel_unused(kind, planned.cancel)
             problems_now += self._problems(kind, of_kind)
             pauses = self._fruitless_pause(depth, of_kind) if planned.submit else False
             if pauses:
@@ -150,6 +178,12 @@ class Launcher:
             log.warning("doubles_cancelled", count=len(doubles), detail=", ".join(doubles))
             self._cancel(doubles)
         return list(first.values())
+
+    def _cancel_unused(self, kind: JobKind, jobs: Sequence[str]) -> None:
+        """Cancel those jobs of a kind that no run has needed for a while."""
+        now, before = self.clock(), self._unused.get(kind.name, {})
+        since = self._unused[kind.name] = {job: before.get(job, now) for job in jobs}
+        self._cancel([job for job, first in since.items() if now - first >= UNUSED_S])
 
     def _cancel(self, jobs: Sequence[str]) -> None:
         try:
@@ -192,7 +226,8 @@ class Launcher:
                 if self.config.log_dir
                 else "set log_dir to see why"
             )
-            words = f"Job {failed[0].id} failed after {failed[0].ran_s:.0f} s, as the last {len(failed)} did; {place}."
+            reason = "" if failed[0].reason == "None" else f" ({failed[0].reason})"
+            words = f"Job {failed[0].id} failed after {failed[0].ran_s:.0f} s{reason}, as the last {len(failed)} did; {place}."
             problems["worker"] = Problem(queue=kind.queue, kind=kind.name, setting="worker", detail=words)
         return list(problems.values())
 
@@ -230,6 +265,7 @@ class Launcher:
             source=self._source or "unknown",
             version=__version__,
             is_complete=is_complete,
+            kinds=tuple(queues)[:MAX_KINDS],
             jobs=tuple(job.report(queues[job.kind]) for job in newest),
             problems=problems[:MAX_PROBLEMS],
         )

@@ -24,7 +24,7 @@ def is_folder(url: str) -> bool:
     return url.startswith(SCHEME)
 
 
-def folder_options(url: str, *, poll_s: float) -> dict[str, Any]:
+def folder_options(url: str, *, poll_s: float) -> dict[str, object]:
     """The transport's options for a folder's address.
 
     A consumer looks for messages every `poll_s` seconds.
@@ -42,7 +42,7 @@ class Channel(virtual.Channel):
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
-    def _put(self, queue: str, message: dict[str, Any], **options: Any) -> None:
+    def _put(self, queue: str, message: dict[str, object], **options: Any) -> None:
         path = self.folder / f"{time.time_ns()}_{uuid.uuid4()}.{queue}.msg"
         unfinished = path.with_suffix(".part")
         unfinished.write_text(dumps(message))
@@ -85,7 +85,7 @@ class Transport(virtual.Transport):
     driver_type = driver_name = "folder"
 
     @property
-    def default_connection_params(self) -> dict[str, Any]:
+    def default_connection_params(self) -> dict[str, object]:
         """None: a folder has no host and no port."""
         return {}
 

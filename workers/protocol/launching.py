@@ -11,6 +11,7 @@ from workers.protocol.messages import Line, Message, Sentence, Word, line
 
 MAX_JOBS: Final = 5000
 MAX_PROBLEMS: Final = 50
+MAX_KINDS: Final = 1000
 LAST_INSTANT: Final = 2**33  # seconds since 1970: the year 2242
 
 Instant = Annotated[float, Field(ge=0, lt=LAST_INSTANT)]
@@ -119,11 +120,12 @@ class Problem(Message):
 class LauncherReport(Message):
     """A launcher's report. `source` is the user and the cluster that its jobs belong to.
 
-    `is_complete` says that these are all jobs that the cluster knows.
+    `is_complete` says that these are all jobs that the cluster knows of the kinds in the launcher's file, which are `kinds`.
     """
 
     source: Annotated[str, Field(min_length=1, max_length=200)]
     version: Annotated[str, BeforeValidator(str), line(50)] = ""
     is_complete: bool = False
+    kinds: Annotated[tuple[Word, ...], Field(max_length=MAX_KINDS)] = ()
     jobs: Annotated[tuple[JobReport, ...], Field(max_length=MAX_JOBS)] = ()
     problems: Annotated[tuple[Problem, ...], Field(max_length=MAX_PROBLEMS)] = ()

@@ -10,7 +10,7 @@ import stat
 import unicodedata
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -118,20 +118,43 @@ def _walk(root: Path) -> Iterator[tuple[str, os.stat_result]]:
                             "output_invalid", "too_deep", f"The output holds folders nested deeper than {MAX_DEPTH}."
                         )
                     pending.append((path, depth + 1))
-                _make_readable(name, facts, descriptor)
+                _make_readable(path, name, facts, descriptor)
                 yield path, facts
         finally:
             os.close(descriptor)
 
 
-def _make_readable(name: str, facts: os.stat_result, folder: int) -> None:
+def _make_readable(path: str, name: str, facts: os.stat_result, folder: int) -> None:
     """Give the scorer's user the rights to read a file or folder.
 
     Else a file without rights would look like the scorer's failure.
     """
     rights = {stat.S_IFDIR: 0o755, stat.S_IFREG: 0o644}.get(stat.S_IFMT(facts.st_mode))
     if rights is not None and facts.st_mode & rights != rights:
-        os.chmod(name, stat.S_IMODE(facts.st_mode) | rights, dir_fd=folder)
+        with _reading("unreadable_output", f"{shown(path)} cannot be read"):
+            os.chmod(name, stat.S_IMODE(facts.st_mode) | rights, dir_fd=folder)
+
+
+def open_folder(name: str | Path, parent: int | None = None) -> int:
+    """Open a folder, not through a link, and give its owner the rights to it that are missing.
+
+    Without root the worker owns what a program writes, and is held to the rights that the program leaves it.
+
+    Raises
+    ------
+    OSError
+        `PermissionError` where a program takes the rights away again meanwhile, or the folder is another user's.
+    """
+    handle = os.open(name, FOLDER_FLAGS | os.O_PATH, dir_fd=parent)
+    try:
+        place = f"/proc/self/fd/{handle}"  # by its name a link in its place would be followed
+        mode = stat.S_IMODE(os.fstat(handle).st_mode)
+        if mode & stat.S_IRWXU != stat.S_IRWXU:
+            with suppress(PermissionError):  # the others' rights may do
+                os.chmod(place, mode | stat.S_IRWXU)  # noqa: PTH101  a path would read as one of the host's
+        return os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    finally:
+        os.close(handle)
 
 
 def _open_below(root: Path, path: str, flags: int) -> int:

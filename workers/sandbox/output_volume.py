@@ -15,14 +15,14 @@ import structlog
 
 from workers.engines.users import DEFAULT_UID
 from workers.errors import SandboxError
-from workers.sandbox.collect import FOLDER_FLAGS, MAX_DEPTH
+from workers.sandbox.collect import MAX_DEPTH, open_folder
 
 log = structlog.get_logger(__name__)
 
 MNT_DETACH = 2  # of umount2(2)
 # Of mount(2). NOSYMFOLLOW came with Linux 5.10; older kernels ignore it.
 NOSUID, NODEV, NOEXEC, REMOUNT, NOSYMFOLLOW, NOATIME, BIND = 0x2, 0x4, 0x8, 0x20, 0x100, 0x400, 0x1000
-TOO_DEEP = 1 << 40  # entries: more than any limit
+LOOKS = 3  # at a folder whose rights come and go
 BLOCK_BYTES = 4096
 INODE_BYTES = 256
 SPARE_INODES = 64  # directories, and the eleven that ext4 keeps for itself
@@ -38,11 +38,16 @@ def no_room(needed_bytes: int) -> None:
 
 @dataclass(frozen=True)
 class Usage:
-    """Bytes in use on the output, and whether space or inodes ran out."""
+    """Bytes in use on the output, and whether space or inodes ran out.
+
+    `hidden` is the path of what the worker may not look at, empty for the output itself: what is in there counts nowhere.
+    """
 
     used_bytes: int
     full: bool
     no_inodes: bool
+    hidden: str | None = None
+    too_deep: bool = False
 
 
 class OutputVolume:
@@ -131,12 +136,20 @@ class OutputVolume:
         Without a quota the files are counted, which a hostile program can outrun.
         """
         if not self.quota:
-            used, count = _count(self.path)
-            return Usage(used, full=used > self.size_bytes, no_inodes=count > self.files + SPARE_INODES)
+            return self._count_files()
         facts = os.statvfs(self.path)
         used = (facts.f_blocks - facts.f_bfree) * facts.f_frsize
         full = used >= self.size_bytes or facts.f_bavail < FULL_BELOW_BLOCKS
         return Usage(used, full=full, no_inodes=facts.f_favail == 0)
+
+    def _count_files(self) -> Usage:
+        """Count the files, again where one is hidden: a program may have been about to set its rights."""
+        for _ in range(LOOKS):
+            count = _Count(self.path)
+            if count.hidden is None:
+                break
+        full, no_inodes = count.used_bytes > self.size_bytes, count.entries > self.files + SPARE_INODES
+        return Usage(count.used_bytes, full=full, no_inodes=no_inodes, hidden=count.hidden, too_deep=count.too_deep)
 
     def bytes_written(self, usage: Usage) -> int | None:
         """Bytes that went to the output so far, overwritten and deleted ones included; None without quota.
@@ -184,11 +197,20 @@ def _follow_no_links(path: Path) -> None:
 
 
 def remove_tree(path: Path) -> None:
-    """Delete a folder of any depth; `rm` copes where a recursive walk in Python does not."""
+    """Delete a folder of any depth; `rm` copes where a recursive walk in Python does not.
+
+    What resists is logged, and left.
+    """
     with contextlib.suppress(OSError):
         path.rmdir()  # mostly it is an empty mount point
+    remove = ("rm", "-rf", "--one-file-system", "--", str(path))
+    give_rights = ("chmod", "-R", "u+rwX", "--", str(path))  # that a program took from the folders; root needs none
+    for command in (remove, give_rights, remove):
+        if not path.exists():
+            return
+        done = subprocess.run(command, check=False, capture_output=True)
     if path.exists():
-        subprocess.run(["rm", "-rf", "--one-file-system", "--", str(path)], check=False, capture_output=True)
+        log.warning("not_removed", detail=done.stderr.decode(errors="replace")[:200])
 
 
 def loop_mounts_work(folder: Path) -> bool:
@@ -206,38 +228,47 @@ def loop_mounts_work(folder: Path) -> bool:
         return works
 
 
-def _count(folder: Path) -> tuple[int, int]:
+class _Count:
     """Bytes and entries below a folder that a program may change meanwhile.
 
     They are counted by descriptors, so that no link leads out of it.
     """
-    descriptor = os.open(folder, FOLDER_FLAGS)
-    try:
-        return _count_below(descriptor, 0)
-    finally:
-        os.close(descriptor)
 
+    def __init__(self, folder: Path) -> None:
+        self.used_bytes = 0
+        self.entries = 0
+        self.too_deep = False
+        self.hidden: str | None = None
+        self._look_into(folder, None, "", 0)
 
-def _count_below(descriptor: int, depth: int) -> tuple[int, int]:
-    if depth > MAX_DEPTH:
-        return 0, TOO_DEEP  # refused in the end in any case; what lies deeper cannot be watched
-    used = count = 0
-    with os.scandir(descriptor) as entries:
-        for entry in entries:
-            with contextlib.suppress(OSError):  # it may vanish while we look
-                inside = _count_entry(descriptor, entry, depth)
-                used, count = used + inside[0], count + 1 + inside[1]
-    return used, count
+    def _look_into(self, name: str | Path, parent: int | None, path: str, depth: int) -> None:
+        try:
+            descriptor = open_folder(name, parent)
+        except PermissionError:
+            self.hidden = path
+            return
+        try:
+            with os.scandir(descriptor) as entries:
+                for entry in entries:
+                    self.entries += 1
+                    with contextlib.suppress(OSError):  # it may vanish while we look
+                        self._look_at(entry, descriptor, f"{path}/{entry.name}" if path else entry.name, depth)
+        finally:
+            os.close(descriptor)
 
+    def _look_at(self, entry: os.DirEntry[str], folder: int, path: str, depth: int) -> None:
+        if not entry.is_dir(follow_symlinks=False):
+            self._weigh(entry, path)
+        elif depth >= MAX_DEPTH:
+            self.too_deep = True  # refused in the end in any case; what lies deeper cannot be watched
+        else:
+            self._look_into(entry.name, folder, path, depth + 1)
 
-def _count_entry(descriptor: int, entry: os.DirEntry[str], depth: int) -> tuple[int, int]:
-    if not entry.is_dir(follow_symlinks=False):
-        return entry.stat(follow_symlinks=False).st_blocks * 512, 0
-    below = os.open(entry.name, FOLDER_FLAGS, dir_fd=descriptor)
-    try:
-        return _count_below(below, depth + 1)
-    finally:
-        os.close(below)
+    def _weigh(self, entry: os.DirEntry[str], path: str) -> None:
+        try:
+            self.used_bytes += entry.stat(follow_symlinks=False).st_blocks * 512
+        except PermissionError:
+            self.hidden = path
 
 
 def _run(*argv: str) -> None:

@@ -75,7 +75,7 @@ def read_scores(output: Path, columns: Sequence[str]) -> ScoresRead:
     return ScoresRead(values, notes)
 
 
-def _scores_file(output: Path) -> tuple[str, dict[str, Any]]:
+def _scores_file(output: Path) -> tuple[str, dict[str, object]]:
     for name, parse in (("scores.json", _parse_json), ("scores.txt", _parse_text)):
         content = _read(output, name, MAX_SCORES_BYTES)
         if content is None:
@@ -112,7 +112,7 @@ def _parse_text(content: bytes) -> Any:
     return _lines(text) if isinstance(document, str) else document
 
 
-def _lines(text: str) -> dict[str, Any] | None:
+def _lines(text: str) -> dict[str, object] | None:
     """`key:value` line by line; None where a line is none of those."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     pairs = [LINE.match(line) for line in lines]

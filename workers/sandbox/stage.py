@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,13 +11,14 @@ from typing import Any, Protocol
 import structlog
 
 from workers.engines.base import ContainerState, Engine, Usage
-from workers.engines.spec import StageSpec
+from workers.engines.spec import OUTPUT_TARGET, SHARED_TARGET, StageSpec
 from workers.errors import NOT_KILLABLE, SandboxError
 from workers.protocol.calls import Meters
+from workers.sandbox.collect import MAX_DEPTH, shown
 from workers.sandbox.logs import StageLog
 from workers.sandbox.output_volume import OutputVolume
 from workers.sandbox.usage import Reading, UsageSampler, UsageSeries
-from workers.sandbox.watch import NOT_KILLED_S, Watch
+from workers.sandbox.watch import HIDDEN, NOT_KILLED_S, TOO_DEEP, TOO_LARGE, TOO_MANY_FILES, Watch
 from workers.sandbox.work import WritableInputs, copy_tree, give_to_runner
 
 log = structlog.get_logger(__name__)
@@ -87,6 +88,7 @@ class Evidence:
     output_full: bool
     output_no_inodes: bool
     bytes_written: int | None = None
+    outgrown: str = ""  # a sentence on the folder for which it was killed; empty where a predecessor killed it
     gpu: dict[str, Any] = field(default_factory=dict)
 
 
@@ -118,6 +120,7 @@ class StageRun:
     watched_before_s: float | None = None  # how long it ran, where a predecessor saw its end
     usage: UsageSeries = field(init=False)
     _watch: Watch | None = None
+    _outgrown: str = ""
     _cancelled: str | None = None
 
     def __post_init__(self) -> None:
@@ -258,9 +261,32 @@ class StageRun:
         watch.start()
         return watch
 
-    def _overgrown(self) -> bool:
-        usage = self.volume.usage()
-        return usage.full or usage.no_inodes
+    def _overgrown(self) -> str | None:
+        """The reason to end a program that outgrows a folder that it writes to, or hides what is in one."""
+        for target, volume in self._writable():
+            usage = volume.usage()
+            if usage.hidden is not None:
+                path = shown("/".join(filter(None, (target, usage.hidden))))
+                self._outgrown = f"{path} cannot be read: the program that wrote it took away the right to."
+                return HIDDEN
+            if usage.too_deep:
+                self._outgrown = f"{target} held folders nested deeper than {MAX_DEPTH}."
+                return TOO_DEEP
+            if usage.no_inodes:
+                self._outgrown = f"{target} held more files than its limit of {volume.files}."
+                return TOO_MANY_FILES
+            if usage.full:
+                self._outgrown = f"{target} grew beyond its limit of {volume.size_bytes} bytes."
+                return TOO_LARGE
+        return None
+
+    def _writable(self) -> Iterator[tuple[str, OutputVolume]]:
+        """The folders of the host that the program writes to, by their place in the container."""
+        yield OUTPUT_TARGET, self.volume
+        if self.shared is not None and self.spec.plain_files:  # once, for the program that is not the organizers'
+            yield SHARED_TARGET, self.shared
+        if self.inputs is not None:
+            yield "/app", self.inputs.volume
 
     def _not_killable(self, reason: str) -> SandboxError:
         detail = f"the container {self.spec.name} was killed ({reason}), and is still there after {NOT_KILLED_S:g} s"
@@ -329,6 +355,7 @@ class StageRun:
             output_full=output.full,
             output_no_inodes=output.no_inodes,
             bytes_written=self.volume.bytes_written(output),
+            outgrown=self._outgrown,
             gpu=self.gpu_meter.reading(),
         )
 

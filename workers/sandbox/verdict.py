@@ -9,6 +9,8 @@ from workers.errors import SandboxError
 from workers.protocol.limits import Limits
 from workers.protocol.results import Outcome, Reason, Verdict
 from workers.protocol.stages import StageName
+from workers.sandbox import watch
+from workers.sandbox.collect import MAX_DEPTH
 from workers.sandbox.scores import REFUSAL_EXIT_CODE, Refusal
 from workers.sandbox.stage import Evidence
 
@@ -37,10 +39,17 @@ def _ended_from_outside(evidence: Evidence, limits: Limits) -> Verdict | None:
         case "time_limit":
             detail = f"The program ran for {evidence.wall_s:.1f} s; the limit is {limits.wall_s:g} s."
             return failed("time_limit", "time_limit", detail)
-        case "output_limit":
-            return failed(
-                "disk_limit", "output_full", f"The output grew beyond its limit of {limits.output_bytes} bytes."
-            )
+        case watch.TOO_LARGE:
+            grew = f"The output grew beyond its limit of {limits.output_bytes} bytes."
+            return failed("disk_limit", "output_full", evidence.outgrown or grew)
+        case watch.TOO_MANY_FILES:
+            return failed("disk_limit", "too_many_files", evidence.outgrown or _too_many_files(limits))
+        case watch.TOO_DEEP:
+            deep = f"The output held folders nested deeper than {MAX_DEPTH}."
+            return failed("output_invalid", "too_deep", evidence.outgrown or deep)
+        case watch.HIDDEN:
+            hid = "The program took away the right to read what it wrote, while it ran."
+            return failed("output_invalid", "unreadable_output", evidence.outgrown or hid)
         case "cancelled":
             return CANCELLED
     return None
@@ -54,14 +63,16 @@ def _ended_badly(evidence: Evidence, limits: Limits) -> Verdict | None:
             f"The program needed more memory than its limit of {limits.memory_bytes} bytes.",
         )
     if evidence.output_no_inodes:
-        return failed(
-            "disk_limit", "too_many_files", f"The output holds more files than its limit of {limits.output_files}."
-        )
+        return failed("disk_limit", "too_many_files", _too_many_files(limits))
     if evidence.output_full:
         return failed("disk_limit", "output_full", f"The output filled its limit of {limits.output_bytes} bytes.")
     if evidence.exit_code != 0:
         return failed("program_error", "exit_code", f"The program ended with {exit_words(evidence.exit_code)}.")
     return None
+
+
+def _too_many_files(limits: Limits) -> str:
+    return f"The output holds more files than its limit of {limits.output_files}."
 
 
 def exit_words(code: int) -> str:

@@ -12,6 +12,8 @@ log = structlog.get_logger(__name__)
 
 KILL_AGAIN_S = 0.5
 CHECK_S = 0.5
+# Reasons for which a program that writes to a folder without a quota is ended.
+TOO_LARGE, TOO_MANY_FILES, TOO_DEEP, HIDDEN = "output_limit", "output_files", "output_depth", "output_hidden"
 NOT_KILLED_S = 300.0  # since the first kill: a process that waits inside the kernel may never end
 
 
@@ -26,8 +28,10 @@ class Watch(threading.Thread):
         Ends the container; called again every half second until `ended` is called, since an engine may be busy.
     deadline : float
         `time.monotonic()` of the wall limit.
-    overgrown, unwanted : callable
-        Called twice a second; True ends the container as `output_limit`, or as `cancelled`.
+    overgrown : callable
+        Called twice a second; the reason that it gives, if any, ends the container.
+    unwanted : callable
+        Called twice a second; True ends the container as `cancelled`.
     on_kill : callable
         Called with the reason before the first kill, so that it can be kept for the next process.
     """
@@ -37,7 +41,7 @@ class Watch(threading.Thread):
         kill: Callable[[], None],
         *,
         deadline: float,
-        overgrown: Callable[[], bool] | None = None,
+        overgrown: Callable[[], str | None] | None = None,
         unwanted: Callable[[], bool] | None = None,
         on_kill: Callable[[str], None] = lambda reason: None,
     ) -> None:
@@ -95,15 +99,15 @@ class Watch(threading.Thread):
             self.killed_by = "time_limit"
         elif self._unwanted is not None and self._unwanted():
             self.killed_by = "cancelled"
-        elif self._outgrown():
-            self.killed_by = "output_limit"
+        else:
+            self.killed_by = self._outgrown()
 
-    def _outgrown(self) -> bool:
+    def _outgrown(self) -> str | None:
         try:
-            return self._overgrown is not None and self._overgrown()
+            return None if self._overgrown is None else self._overgrown()
         except OSError as error:
             log.warning("output_not_measured", detail=str(error)[:200])
-            return False
+            return None
 
     def _tell(self) -> None:
         try:

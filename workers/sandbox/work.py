@@ -4,7 +4,8 @@ import os
 import shutil
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from workers.engines.spec import Mount
@@ -44,12 +45,29 @@ class WritableInputs:
     sources: Mapping[str, Path]
     owner: int = DEFAULT_UID
     make_room: MakeRoom = no_room
-    _volume: OutputVolume | None = field(default=None, init=False)
 
     @property
     def path(self) -> Path:
         """The root of the copies."""
         return self.folder / self.name
+
+    @cached_property
+    def volume(self) -> OutputVolume:
+        """The file system of the copies, with room for them and a little more."""
+        size = count = 0
+        for source in self.sources.values():
+            bytes_there, files_there = _measure(source)
+            size, count = size + bytes_there, count + files_there
+        return OutputVolume(
+            self.folder,
+            self.name,
+            size_bytes=size + SPARE_BYTES,
+            files=count + SPARE_FILES,
+            quota=self.quota,
+            executable=True,
+            owner=self.owner,
+            make_room=self.make_room,
+        )
 
     def mounts(self) -> tuple[Mount, ...]:
         """The mounts of the container for them."""
@@ -76,23 +94,8 @@ class WritableInputs:
         SandboxError
             `disk_full`, `staging_failed` or `output_volume`.
         """
-        size = count = 0
-        for source in self.sources.values():
-            bytes_there, files_there = _measure(source)
-            size, count = size + bytes_there, count + files_there
         self.destroy()  # what was reserved, or what a predecessor began
-        size_bytes, files = size + SPARE_BYTES, count + SPARE_FILES
-        self._volume = OutputVolume(
-            self.folder,
-            self.name,
-            size_bytes=size_bytes,
-            files=files,
-            quota=self.quota,
-            executable=True,
-            owner=self.owner,
-            make_room=self.make_room,
-        )
-        self._volume.create()
+        self.volume.create()
         for target, source in self.sources.items():
             copy_tree(source, self.path / PLACES[target])
         for place, content in extra.items():
@@ -101,8 +104,7 @@ class WritableInputs:
 
     def destroy(self) -> None:
         """Unmount and delete. Safe to call twice, and on what a predecessor made."""
-        volume = self._volume or OutputVolume(self.folder, self.name, size_bytes=0, files=0, quota=self.quota)
-        volume.destroy()
+        OutputVolume(self.folder, self.name, size_bytes=0, files=0, quota=self.quota).destroy()
 
 
 def copy_tree(source: Path, target: Path) -> None:

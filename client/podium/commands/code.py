@@ -195,8 +195,8 @@ def export(
     Says why Codabench would refuse it, and what it does otherwise.
     """
     me = client(profile)
-    path, answer = exported(me.site, slug, to, with_files=not keys, bars=transfer_bar, notify=say)
-    refusals, gaps = answer["codabench_refusals"], answer["codabench_gaps"]
+    path, export = exported(me.site, slug, to, with_files=not keys, bars=transfer_bar, notify=say)
+    refusals, gaps = export.codabench_refusals, export.codabench_gaps
     lines = [f"Codabench would refuse it: {sentence}" for sentence in refusals]
     lines += [f"Otherwise on Codabench: {sentence}" for sentence in gaps]
     text = "\n".join([*lines, f"Written: {path}"])
@@ -220,14 +220,25 @@ def publish(
     anyway: Annotated[
         bool, typer.Option(help="Although something cannot work yet; rules and a phase there must be.")
     ] = False,
+    at: Annotated[
+        str, typer.Option(help="An instant, such as 2027-03-01T09:00Z, at which it is published by itself.")
+    ] = "",
+    take_back: Annotated[bool, typer.Option("--take-back", help="End what --at planned: it stays a draft.")] = False,
     profile: Profile = "",
     as_json: AsJson = False,
 ) -> None:
-    """Show the competition to everybody, unless its folder has a fault."""
-    if not slug:
+    """Show the competition to everybody, now or at an instant, unless its folder has a fault."""
+    if at and take_back:
+        raise InvalidInput("--at plans the publication and --take-back ends the plan. Give one of them.")
+    if not slug and not take_back:
         _require_faultless(folder)
     me = client(profile)
     name = slug or Folder(folder).slug
-    me.site.post(f"competitions/{name}/publish/", {"anyway": anyway})
-    page = f"{me.site.url}/competitions/{name}/"
-    write_result({"slug": name, "url": page}, f"Published: {page}", as_json=as_json)
+    if take_back:
+        me.site.call("DELETE", f"competitions/{name}/publish/")
+        write_result({"slug": name, "publish_at": None}, f"{name} is not published by itself.", as_json=as_json)
+        return
+    answer = me.site.post(f"competitions/{name}/publish/", {"anyway": anyway} | ({"at": at} if at else {}))
+    page, planned = f"{me.site.url}/competitions/{name}/", answer.get("publish_at")
+    text = f"It will be published at {planned}: {page}" if planned else f"Published: {page}"
+    write_result({"slug": name, "url": page, "publish_at": planned}, text, as_json=as_json)

@@ -1,13 +1,13 @@
 """Finding, joining and downloading competitions."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from podium.commands.options import AsJson, Profile, Slug, client, read_pairs, require_consent
 from podium.errors import InvalidInput
-from podium.output import say, transfer_bar, write_json, write_result, write_table
+from podium.output import say, transfer_bar, write_json, write_list, write_result, write_table
 
 app = typer.Typer()
 
@@ -15,16 +15,11 @@ app = typer.Typer()
 @app.command("list")
 def list_competitions(profile: Profile = "", as_json: AsJson = False) -> None:
     """List the competitions that you can see."""
-    competitions = list(client(profile).competitions())
-    if as_json:
-        write_json(competitions)
-        return
-    write_table(
+    write_list(
+        list(client(profile).competitions()),
         ["name", "title", "host", "registration"],
-        [
-            (competition.slug, competition.title, competition.host, competition.registration_policy)
-            for competition in competitions
-        ],
+        lambda competition: (competition.slug, competition.title, competition.host, competition.registration_policy),
+        as_json=as_json,
     )
 
 
@@ -97,7 +92,7 @@ def download(
         listed = ", ".join(file.file_name for file in offered) or "none"
         raise InvalidInput(f"{slug} has no file {min(unknown)!r}; it has: {listed}.")
     files = [file for file in offered if not only or file.file_name in only]
-    fetched: list[dict[str, Any]] = []
+    fetched: list[dict[str, object]] = []
     for file in files:
         with transfer_bar(file.file_name) as progress:
             path = me.download(file, folder, progress=progress)

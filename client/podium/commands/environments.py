@@ -8,7 +8,7 @@ import typer
 from podium.commands.options import AsJson, Profile, Slug, client, require_consent
 from podium.errors import InvalidInput
 from podium.models import EnvironmentKind
-from podium.output import transfer_bar, write_json, write_result, write_table
+from podium.output import transfer_bar, write_list, write_result
 
 FileArgument = Annotated[Path, typer.Argument(help="The file to send.")]
 Name = Annotated[str, typer.Option("--name", help="Its name; the same name again makes the next version.")]
@@ -23,12 +23,12 @@ def make_commands(kind: EnvironmentKind, what: str) -> typer.Typer:
     @app.command("list")
     def list_files(slug: Slug, profile: Profile = "", as_json: AsJson = False) -> None:
         """List what your team has uploaded."""
-        files = client(profile).environment_files(slug, kind)
-        if as_json:
-            write_json(files)
-            return
-        rows = [(file.reference, file.state, file.size_bytes, file.sha256[:12], file.detail) for file in files]
-        write_table(["name", "state", "bytes", "sha256", ""], rows)
+        write_list(
+            client(profile).environment_files(slug, kind),
+            ["name", "state", "bytes", "sha256", ""],
+            lambda file: (file.reference, file.state, file.size_bytes, file.sha256[:12], file.detail),
+            as_json=as_json,
+        )
 
     @app.command()
     def upload(slug: Slug, file: FileArgument, name: Name, profile: Profile = "", as_json: AsJson = False) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from podium.commands.options import AsJson, Profile, client
-from podium.output import write_json, write_table
+from podium.output import write_list
 
 app = typer.Typer()
 
@@ -22,20 +22,11 @@ def notifications(
     """List what you were told: runs that ended, announcements, deadlines, invitations."""
     account = client(profile)
     inbox = list(islice(account.notifications(unread=unread), most))
-    if as_json:
-        write_json(inbox)
-    else:
-        write_table(
-            ["when (UTC)", "competition", "what", ""],
-            [
-                (
-                    notification.created_at,
-                    notification.competition,
-                    notification.subject,
-                    "" if notification.is_read else "new",
-                )
-                for notification in inbox
-            ],
-        )
+    write_list(
+        inbox,
+        ["when (UTC)", "competition", "what", ""],
+        lambda each: (each.created_at, each.competition, each.subject, "" if each.is_read else "new"),
+        as_json=as_json,
+    )
     if mark_read and inbox:
         account.notifications_read(inbox[0].id)

@@ -4,23 +4,24 @@ import time
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 import yaml
 
 from podium.client import Client
 from podium.commands.options import AsJson, Number, PhaseName, Profile, Slug, client, read_pairs
+from podium.commands.watching import watched
 from podium.errors import InvalidInput
 from podium.models import Kind, Submission
-from podium.output import describe, say, transfer_bar, write_json, write_result, write_table
+from podium.output import describe, say, transfer_bar, write_json, write_list, write_result, write_table
 from podium.parts import packed
 
 app = typer.Typer()
 POLL_S = 2.0
 
 
-def _show(submission: Submission, *, as_json: bool) -> None:
+def show(submission: Submission, *, as_json: bool) -> None:
     """Print it; the exit status says how it ended."""
     if as_json:
         write_json(submission)
@@ -49,6 +50,9 @@ def submit(
     smoke: Annotated[
         bool, typer.Option("--smoke", help="Run code on the phase's public mini split alone: free, with its whole log.")
     ] = False,
+    tag: Annotated[list[str], typer.Option(help="A word of your team's own to find it by; give several.")] = [],  # noqa: B006  # typer reads it
+    commit: Annotated[str, typer.Option(help="The hash of your code's commit.")] = "",
+    link: Annotated[str, typer.Option(help="Your code or paper, an address that begins with https://.")] = "",
     weights: Annotated[str, typer.Option(help="Your team's weights for the code, as name@version.")] = "",
     image: Annotated[str, typer.Option(help="The code's image: name@version, or registry/repository@sha256:…")] = "",
     answer: Annotated[list[str], typer.Option(help="KEY=VALUE for a question of the phase's fact sheet.")] = [],  # noqa: B006  # typer reads it
@@ -56,6 +60,9 @@ def submit(
         Path | None, typer.Option(help="A file of JSON or YAML with the answers of the fact sheet by key.")
     ] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until it has been scored.")] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Wait, and show the live log and the use of the budget meanwhile.")
+    ] = False,
     profile: Profile = "",
     as_json: AsJson = False,
 ) -> None:
@@ -71,25 +78,30 @@ def submit(
             kind=kind,
             smoke=smoke,
             message=message,
+            tags=tag,
+            commit=commit,
+            link=link,
             fact_sheet=answers,
             weights=weights,
             image=image,
             progress=progress,
         )
-    if as_json and not wait:
+    if as_json and not (wait or watch):
         write_json(submission)
     elif not as_json:
         print(submission.id, flush=True)
         if not phase:
             say(f"Sent to the phase {submission.phase}, as {submission.kind}.")
-    if wait:
+    if watch:
+        show(watched(me, submission.id), as_json=as_json)
+    elif wait:
         ended = submission.wait(on_change=lambda now: say(describe(now)), check=False)
         if not as_json:
             _say_smoke_log(me, ended)
-        _show(ended, as_json=as_json)
+        show(ended, as_json=as_json)
 
 
-def read_answers(path: Path | None) -> dict[str, Any]:
+def read_answers(path: Path | None) -> dict[str, object]:
     """The answers in a file. Raises `InvalidInput`."""
     if path is None:
         return {}
@@ -118,28 +130,26 @@ def submissions(
     slug: Slug,
     phase: PhaseName = "",
     status: Annotated[str, typer.Option(help="Those of this status alone, such as `failed`.")] = "",
+    tag: Annotated[str, typer.Option(help="Those of your team with this tag alone.")] = "",
     limit: Annotated[int, typer.Option(min=1, help="At most so many, newest first.")] = 50,
     profile: Profile = "",
     as_json: AsJson = False,
 ) -> None:
     """List your team's submissions."""
-    newest = list(islice(client(profile).submissions(slug, phase=phase, status=status), limit))
-    if as_json:
-        write_json(newest)
-        return
-    rows = [
-        (
-            submission.id,
-            submission.status,
-            _scores(submission),
-            submission.phase,
-            submission.created_at,
-            submission.file_name,
-            submission.description,
-        )
-        for submission in newest
-    ]
-    write_table(["id", "status", "scores", "phase", "sent (UTC)", "file", "note"], rows)
+    write_list(
+        list(islice(client(profile).submissions(slug, phase=phase, status=status, tag=tag), limit)),
+        ["id", "status", "scores", "phase", "sent (UTC)", "file", "note"],
+        lambda each: (
+            each.id,
+            each.status,
+            _scores(each),
+            each.phase,
+            each.created_at,
+            each.file_name,
+            each.description,
+        ),
+        as_json=as_json,
+    )
 
 
 def _scores(submission: Submission) -> str:
@@ -158,7 +168,13 @@ def status(
     submission = me.submission(number)
     if wait:
         submission = submission.wait(on_change=lambda now: say(describe(now)), check=False)
-    _show(submission, as_json=as_json)
+    show(submission, as_json=as_json)
+
+
+@app.command()
+def watch(number: Number, profile: Profile = "", as_json: AsJson = False) -> None:
+    """Show a submission's live log and the use of its budget until it ends. Exit status 1 where it failed."""
+    show(watched(client(profile), number), as_json=as_json)
 
 
 @app.command()
@@ -186,6 +202,25 @@ def logs(
         if is_over:
             return
         time.sleep(POLL_S)
+
+
+@app.command()
+def annotate(
+    number: Number,
+    tag: Annotated[list[str] | None, typer.Option(help="All its tags from now on; give several.")] = None,
+    no_tags: Annotated[bool, typer.Option("--no-tags", help="Remove its tags.")] = False,
+    commit: Annotated[str | None, typer.Option(help="The hash of your code's commit; empty removes it.")] = None,
+    link: Annotated[str | None, typer.Option(help="Your code or paper, from https:// on; empty removes it.")] = None,
+    profile: Profile = "",
+    as_json: AsJson = False,
+) -> None:
+    """Change tags, commit and link of a submission; what is not given stays."""
+    if (tag, commit, link) == (None, None, None) and not no_tags:
+        raise InvalidInput("Say what to change: --tag, --no-tags, --commit or --link.", code="nothing_to_change")
+    tags = [] if no_tags else tag
+    submission = client(profile).annotate(number, tags=tags, commit=commit, link=link)
+    shown = [f"tags {' '.join(submission.tags) or 'none'}", f"commit {submission.commit or 'none'}"]
+    write_result(submission, f"{number}: {', '.join(shown)}, link {submission.link or 'none'}.", as_json=as_json)
 
 
 @app.command()

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from podium.commands.options import AsJson, Profile, Slug, client, require_consent
-from podium.output import write_json, write_result, write_table
+from podium.output import write_json, write_list, write_result, write_table
 
 app = typer.Typer(help="Your team: show, create, leave, invite, invitations, accept, decline.", no_args_is_help=True)
 Key = Annotated[str, typer.Argument(help="The invitation's key, as `podium team invitations` lists it.")]
@@ -62,13 +62,11 @@ def invite(
 @app.command()
 def invitations(profile: Profile = "", as_json: AsJson = False) -> None:
     """List the invitations that wait for your answer."""
-    pending = client(profile).invitations()
-    if as_json:
-        write_json(pending)
-        return
-    write_table(
+    write_list(
+        client(profile).invitations(),
         ["key", "team", "competition", "until (UTC)"],
-        [(invitation.key, invitation.team, invitation.competition, invitation.expires_at) for invitation in pending],
+        lambda invitation: (invitation.key, invitation.team, invitation.competition, invitation.expires_at),
+        as_json=as_json,
     )
 
 

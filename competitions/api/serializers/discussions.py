@@ -22,8 +22,17 @@ class TopicOut(serializers.ModelSerializer[Topic]):
     class Meta:
         model = Topic
         fields = [
-            "id", "title", "author", "by_organizer", "replies", "solution", "is_locked", "is_pinned", "created_at", "last_post_at",
-        ]  # fmt: skip
+            "id",
+            "title",
+            "author",
+            "by_organizer",
+            "replies",
+            "solution",
+            "is_locked",
+            "is_pinned",
+            "created_at",
+            "last_post_at",
+        ]
 
     def get_is_locked(self, row: Topic) -> bool:
         return row.locked_at is not None

@@ -10,7 +10,7 @@ from competitions.disclosure.scores import scores_are_public
 from competitions.disclosure.uncertainty import RowUncertainty
 from competitions.leaderboards.commitment.amendments import commitment_manifest
 from competitions.leaderboards.models import Amendment, Commitment, Entry
-from competitions.leaderboards.ranking.fact_columns import AGENT, VERIFIED
+from competitions.leaderboards.ranking.fact_columns import AGENT, SOURCE, VERIFIED
 from competitions.leaderboards.reading.board import Row
 from competitions.leaderboards.reading.columns import CellState, DatasetColumn, ShownColumn, shown_values
 from competitions.submissions.models import Dataset
@@ -73,6 +73,8 @@ class RowOut(serializers.Serializer[Any]):
     verified = serializers.DictField(
         allow_null=True, help_text="Of a winner whose code was run: `wall_s` it took and the `limit_s`."
     )
+    commit = serializers.CharField(allow_blank=True, help_text="Of the submission's code, where its team gave it.")
+    link = serializers.CharField(allow_blank=True, help_text="To the submission's code or a paper.")
     agent = serializers.DictField(
         allow_null=True,
         help_text="Of a submission by an agent: its `model` and `harness`, as its person declared them.",
@@ -96,6 +98,7 @@ def row_out(row: Row, columns: list[ShownColumn], sure: RowUncertainty | None) -
         "last_at": entry.last_at,
         "verified": entry.values.get(VERIFIED),
         "agent": entry.values.get(AGENT),
+        **{name: entry.values.get(SOURCE, {}).get(name, "") for name in ("commit", "link")},
         "uncertainty": sure.as_json() if sure else None,
     }
 

@@ -1,5 +1,6 @@
 """Uploads, submissions, fact sheets, logs and allowances: what clients say and are answered."""
 
+from dataclasses import asdict
 from typing import Any, ClassVar
 
 from rest_framework import serializers
@@ -10,7 +11,9 @@ from competitions.leaderboards.reading.results import known_results
 from competitions.leaderboards.reading.submission_scores import ScoredSubmission
 from competitions.resources.models import Upload
 from competitions.runs.models import Run
+from competitions.runs.records.budget import budget_use
 from competitions.submissions.advice import failure_advice
+from competitions.submissions.annotations import LONGEST_TAG
 from competitions.submissions.models import Submission
 from competitions.submissions.states import REASONS, Kind, Reason, State
 
@@ -31,7 +34,27 @@ class UploadOut(serializers.ModelSerializer[Upload]):
         fields = ["key", "file_name", "size_bytes", "received_bytes", "began_at", "expires_at", "is_complete", "sha256"]
 
 
-class SubmissionIn(serializers.Serializer[Any]):
+class AnnotationsIn(serializers.Serializer[Any]):
+    """Tags, commit and link of a submission; what is left out stays."""
+
+    tags = serializers.ListField(
+        child=serializers.CharField(max_length=100),
+        required=False,
+        max_length=100,
+        help_text="Words of your team's own, at most ten; small letters and capitals are the same.",
+    )
+    commit = serializers.CharField(
+        max_length=200, required=False, allow_blank=True, help_text="Its code's commit: 7 to 64 hexadecimal digits."
+    )
+    link = serializers.CharField(
+        max_length=1000,
+        required=False,
+        allow_blank=True,
+        help_text="Code or paper: an address in ASCII that begins with https://. Public where the submission stands on a board.",
+    )
+
+
+class SubmissionIn(AnnotationsIn):
     """Either `upload`, the key of a finished upload, or `file`, the file itself."""
 
     phase = serializers.IntegerField(min_value=1, max_value=2**63 - 1, help_text="Number of the phase.")
@@ -82,12 +105,13 @@ class SubmissionFilter(serializers.Serializer[Any]):
     LOOKUPS: ClassVar = {"competition": "phase__competition__slug", "phase": "phase_id", "status": "status"}
 
     competition = serializers.SlugField(required=False)
+    tag = serializers.CharField(required=False, max_length=LONGEST_TAG)
     phase = serializers.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
     status = serializers.ChoiceField(choices=State.choices, required=False)
 
     def lookups(self) -> dict[str, object]:
         """The checked values as lookups of a queryset."""
-        return {self.LOOKUPS[name]: value for name, value in self.validated_data.items()}
+        return {self.LOOKUPS[name]: value for name, value in self.validated_data.items() if name in self.LOOKUPS}
 
 
 def _answer(fields: list[str], row: Any, values: dict[str, object]) -> dict[str, object]:
@@ -105,9 +129,25 @@ class AgentOut(serializers.Serializer[Any]):
     harness = serializers.CharField()
 
 
+class BudgetOut(serializers.Serializer[Any]):
+    """Seconds of the budget while a program runs."""
+
+    elapsed_s = serializers.FloatField()
+    limit_s = serializers.IntegerField()
+    projected_s = serializers.FloatField(
+        allow_null=True,
+        help_text="Of the whole run, by what the program says of its progress; null where it says nothing.",
+    )
+
+
 class RunOut(serializers.ModelSerializer[Run]):
     task = serializers.CharField(source="task.name")
     queue_place = serializers.IntegerField(allow_null=True, help_text="Of a run that waits; 1 is next.")
+    gpu_hours_at = serializers.DateTimeField(
+        allow_null=True,
+        help_text="Of a run that waits because the competition has used up its GPU hours of this month: when the next ones come.",
+    )
+    budget = BudgetOut(allow_null=True, help_text="While its program runs; else null.")
     smoke_scores = serializers.DictField(
         child=serializers.FloatField(), help_text="Of a smoke run, on the public mini split; empty for all others."
     )
@@ -120,6 +160,7 @@ class RunOut(serializers.ModelSerializer[Run]):
             "is_smoke",
             "state",
             "queue_place",
+            "gpu_hours_at",
             "attempt",
             "queued_at",
             "started_at",
@@ -128,12 +169,19 @@ class RunOut(serializers.ModelSerializer[Run]):
             "code",
             "detail",
             "meters",
+            "budget",
             "smoke_scores",
         ]
 
     def to_representation(self, run: Run) -> dict[str, object]:
         position = self.context["queue_positions"].get(run.pk)
-        values = {"task": run.task.name, "queue_place": position and position.place}
+        use = budget_use(run, self.context["phase"], now=self.context["reader"].now)
+        values = {
+            "task": run.task.name,
+            "queue_place": position and position.place,
+            "gpu_hours_at": position and position.goes_on_at,
+            "budget": use and asdict(use),
+        }
         return _answer(self.Meta.fields, run, values | {"smoke_scores": run.scores if run.is_smoke else {}})
 
 
@@ -154,6 +202,7 @@ class SubmissionOut(serializers.ModelSerializer[Submission]):
     team = serializers.CharField(source="team.name")
     submitted_by = serializers.CharField(source="submitted_by.username")
     sha256 = serializers.CharField(source="file_id")
+    tags = serializers.ListField(child=serializers.CharField())
     verdict = VerdictOut(allow_null=True)
     scores = serializers.DictField(
         child=serializers.CharField(), allow_null=True, help_text="As the board shows them; null where they are sealed."
@@ -171,7 +220,7 @@ class SubmissionOut(serializers.ModelSerializer[Submission]):
         model = Submission
         fields = [
             "id", "competition", "phase", "team", "submitted_by", "agent", "kind", "file_name", "sha256", "description",
-            "fact_sheet", "received_at", "is_late", "is_smoke",
+            "tags", "commit", "link", "fact_sheet", "received_at", "is_late", "is_smoke",
             "created_at", "finished_at", "status", "verdict", "is_charged", "disqualified_at", "disqualified_reason",
             "reinstated_at", "reinstated_reason", "scores",
             "counts_on", "selected_on", "runs",
@@ -194,7 +243,7 @@ class SubmissionOut(serializers.ModelSerializer[Submission]):
                 "scores": {column.key: value for column, value in results.values} or None,
                 "counts_on": [board.key for board in results.counting],
                 "selected_on": [choice.board.key for choice in results.choices if choice.is_picked],
-                "runs": RunOut(runs, many=True, context=self.context).data,
+                "runs": RunOut(runs, many=True, context={**self.context, "phase": submission.phase}).data,
             },
         )
 
@@ -233,9 +282,23 @@ class FactQuestionOut(serializers.ModelSerializer[Question]):
         ]
 
 
+class LogsFilter(serializers.Serializer[Any]):
+    """The parts of logs that a client has."""
+
+    printed = serializers.ListField(
+        child=serializers.RegexField(r"\A[0-9a-f-]{36}:[a-z]{1,20}:[0-9]{1,9}\Z"), required=False, max_length=500
+    )
+
+    def offsets(self) -> dict[tuple[str, str], int]:
+        """Characters by run and stream."""
+        given = (text.split(":") for text in self.validated_data.get("printed", []))
+        return {(run, stream): int(chars) for run, stream, chars in given}
+
+
 class LogOut(serializers.Serializer[Any]):
     run = serializers.UUIDField()
     stream = serializers.CharField()
+    offset = serializers.IntegerField(help_text="The characters that come before the text, and that the client has.")
     text = serializers.CharField()
 
 

@@ -4,11 +4,14 @@ from functools import cached_property
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
+from django.db.models import QuerySet
+from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 from rest_framework.exceptions import NotAuthenticated
 from rest_framework.generics import GenericAPIView
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
+from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 
 from accounts.models import Scope, User
@@ -31,6 +34,11 @@ class ApiView(GenericAPIView[Any]):
     write_scope: Scope = Scope.SUBMIT
     other_scopes: tuple[Scope, ...] = ()
     request: Request
+    received: HttpRequest  # Django's, which the middleware knows
+
+    def setup(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
+        super().setup(request, *args, **kwargs)
+        self.received = request
 
     def person(self) -> User:
         """The signed-in person or robot; else 401."""
@@ -52,6 +60,10 @@ class ApiView(GenericAPIView[Any]):
         user = self.request.user
         assert isinstance(user, User | AnonymousUser), "the only two kinds of user of this site"
         return reader_for(user)
+
+    def page_response(self, rows: QuerySet[Any], serializer: type[BaseSerializer[Any]]) -> Response:
+        """The page of these rows that the request names."""
+        return self.get_paginated_response(serializer(self.paginate_queryset(rows), many=True).data)
 
     def competition(self, slug: str) -> Competition:
         """A competition that the asker sees; otherwise it does not exist (404, not 403)."""

@@ -48,8 +48,7 @@ class CompetitionList(ApiView):
         seen = Competition.objects.visible_to(request.user)
         if tag := clean_tag(request.query_params.get("tag", "")):
             seen = seen.tagged(tag)
-        page = self.paginate_queryset(seen)
-        return self.get_paginated_response(CompetitionOut(page, many=True).data)
+        return self.page_response(seen, CompetitionOut)
 
 
 class CompetitionDetail(ApiView):

@@ -73,8 +73,7 @@ class Topics(DiscussionView):
     @extend_schema(operation_id="topics_list", responses=TopicOut(many=True))
     def get(self, request: Request, slug: str) -> Response:
         """Topics of a discussion, those that were opened last first."""
-        page = self.paginate_queryset(shown_topics(self.discussion(slug)).select_related("author"))
-        return self.get_paginated_response(TopicOut(page, many=True).data)
+        return self.page_response(shown_topics(self.discussion(slug)).select_related("author"), TopicOut)
 
     @extend_schema(operation_id="topics_create", request=TopicIn, responses={201: PostOut})
     def post(self, request: Request, slug: str) -> Response:
@@ -108,8 +107,7 @@ class TopicPosts(DiscussionView):
     def get(self, request: Request, slug: str, pk: int) -> Response:
         """The shown posts of a topic, in the order of time."""
         posts: QuerySet[Post] = Post.objects.filter(topic=self.shown_topic(slug, pk), state=Post.State.SHOWN)
-        page = self.paginate_queryset(posts.select_related("author", "topic__announcement"))
-        return self.get_paginated_response(PostOut(page, many=True).data)
+        return self.page_response(posts.select_related("author", "topic__announcement"), PostOut)
 
     @extend_schema(operation_id="topic_posts_create", request=PostIn, responses={201: PostOut})
     def post(self, request: Request, slug: str, pk: int) -> Response:

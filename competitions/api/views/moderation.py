@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest
+from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -35,11 +35,6 @@ class ModerationView(DiscussionView):
     """A discussion of a competition that the asker organizes."""
 
     read_scope = write_scope = Scope.ORGANIZE
-    received: HttpRequest
-
-    def setup(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
-        super().setup(request, *args, **kwargs)
-        self.received = request
 
     def managed(self, slug: str) -> Competition:
         """A competition that the asker organizes, with a discussion here; any other does not exist."""
@@ -70,10 +65,8 @@ class Reports(ModerationView):
         rows: QuerySet[Report] = Report.objects.filter(
             competition=self.managed(slug), settled_at__isnull=not is_settled
         )
-        page = self.paginate_queryset(
-            rows.select_related("reporter", "settled_by", "post__author", "post__topic__announcement")
-        )
-        return self.get_paginated_response(ReportOut(page, many=True).data)
+        shown = rows.select_related("reporter", "settled_by", "post__author", "post__topic__announcement")
+        return self.page_response(shown, ReportOut)
 
 
 class TopicDecision(ModerationView):
@@ -116,8 +109,7 @@ class Exclusions(ModerationView):
     @extend_schema(operation_id="exclusions_list", responses=ExclusionOut(many=True))
     def get(self, request: Request, slug: str) -> Response:
         """People who may not write in a discussion, and why."""
-        page = self.paginate_queryset(excluded(self.managed(slug)))
-        return self.get_paginated_response(ExclusionOut(page, many=True).data)
+        return self.page_response(excluded(self.managed(slug)), ExclusionOut)
 
     @extend_schema(operation_id="exclusions_create", request=ExclusionIn, responses={201: ExclusionOut})
     def post(self, request: Request, slug: str) -> Response:

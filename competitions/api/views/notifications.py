@@ -8,6 +8,7 @@ from rest_framework.response import Response
 
 from competitions.api.pagination import IdCursorPagination
 from competitions.api.views.base import ApiView, checked
+from competitions.notifications.details import details
 from competitions.notifications.models import Notification
 from competitions.notifications.services import mark_read
 
@@ -18,11 +19,17 @@ class NotificationOut(serializers.ModelSerializer[Notification]):
     competition = serializers.SlugField(
         source="competition.slug", default="", read_only=True, help_text="Empty for one about your account."
     )
+    detail = serializers.SerializerMethodField(
+        help_text="More as of now: scores and ranks of a finished submission, on leaderboards that are open to everybody."
+    )
     is_read = serializers.SerializerMethodField()
 
     class Meta:
         model = Notification
-        fields = ["id", "kind", "competition", "subject", "text", "path", "created_at", "is_read"]
+        fields = ["id", "kind", "competition", "subject", "text", "detail", "path", "created_at", "is_read"]
+
+    def get_detail(self, row: Notification) -> str:
+        return str(self.context["details"].get(row.pk, ""))
 
     def get_is_read(self, row: Notification) -> bool:
         return row.read_at is not None
@@ -55,8 +62,9 @@ class Notifications(ApiView):
     def get(self, request: Request) -> Response:
         values = checked(NotificationFilter(data=request.query_params))
         rows = Notification.objects.filter(user=self.person()).select_related("competition")
-        page = self.paginate_queryset(rows.filter(read_at=None) if values["unread"] else rows)
-        return self.get_paginated_response(NotificationOut(page, many=True).data)
+        page = self.paginate_queryset(rows.filter(read_at=None) if values["unread"] else rows) or []
+        more = details(page, self.person(), timezone.now())
+        return self.get_paginated_response(NotificationOut(page, many=True, context={"details": more}).data)
 
 
 class NotificationsRead(ApiView):

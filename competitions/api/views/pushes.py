@@ -1,5 +1,6 @@
 """Competitions as code: pull the live one as a folder; push a folder, which is compared, then applied."""
 
+from datetime import UTC
 from typing import Final, cast
 
 from django.http import Http404, HttpRequest, HttpResponseBase
@@ -17,7 +18,7 @@ from competitions.bundles.models import CompetitionPush
 from competitions.bundles.pushing.document import LiveDocument
 from competitions.bundles.pushing.jobs import push_agree, push_begin
 from competitions.catalog.models import Competition
-from competitions.catalog.publishing import competition_publish
+from competitions.catalog.publishing import competition_publish, publication_cancel, publication_plan
 from competitions.resources.downloads import stored_response
 from competitions.resources.models import Upload
 from competitions.resources.uploads import UploadIncomplete
@@ -73,23 +74,46 @@ class CompetitionDocumentFile(CodeView):
 
 
 class PublishIn(serializers.Serializer[None]):
-    """Publish it although something cannot work yet."""
+    """Publish it although something cannot work yet; by itself at an instant, in UTC if without an offset."""
 
     anyway = serializers.BooleanField(default=False)
+    at = serializers.DateTimeField(required=False, default_timezone=UTC)
+
+
+class PublishOut(serializers.Serializer[Competition]):
+    """Its address, and the instant of a planned publication."""
+
+    slug = serializers.SlugField()
+    url = serializers.SerializerMethodField()
+    is_published = serializers.BooleanField()
+    publish_at = serializers.DateTimeField(allow_null=True)
+
+    def get_url(self, competition: Competition) -> str:
+        return f"/competitions/{competition.slug}/"
 
 
 class CompetitionPublish(CodeView):
-    """Show a competition to everybody."""
+    """Show a competition to everybody, now or at an instant."""
 
-    serializer_class = PublishIn
+    serializer_class = PublishOut
 
-    @extend_schema(operation_id="competitions_publish", request=PublishIn, responses={200: OpenApiTypes.OBJECT})
+    @extend_schema(operation_id="competitions_publish", request=PublishIn, responses=PublishOut)
     def post(self, request: Request, slug: str) -> Response:
+        """Publish it, or plan that in place of an earlier plan. What is published already stays so."""
         competition = self.managed(slug)
         values = checked(PublishIn(data=request.data))
-        if not competition.is_published:
-            competition_publish(competition, anyway=values["anyway"])
-        return Response({"slug": slug, "url": f"/competitions/{slug}/"})
+        if "at" in values:
+            publication_plan(competition, now=timezone.now(), **values)
+            competition.refresh_from_db(fields=["publish_at"])
+        elif not competition.is_published:
+            competition_publish(competition, **values)
+        return Response(PublishOut(competition).data)
+
+    @extend_schema(operation_id="competitions_publish_cancel", responses={204: None})
+    def delete(self, request: Request, slug: str) -> Response:
+        """Take a planned publication back; a draft stays one."""
+        publication_cancel(self.managed(slug))
+        return Response(status=204)
 
 
 class PushIn(serializers.Serializer[None]):

@@ -1,6 +1,6 @@
 """Submissions: make, list, follow, cancel, download."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from django.db.models import Prefetch, QuerySet
@@ -15,15 +15,18 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import Scope, User
-from competitions.api.agents import sender
+from audit.middleware import keep_fields, mark_organizing
+from competitions.api.authentication import sender
 from competitions.api.pagination import IdCursorPagination
 from competitions.api.parsers import JSONParser
 from competitions.api.serializers.leaderboards import DatasetOut
 from competitions.api.serializers.submissions import (
     AllowanceOut,
+    AnnotationsIn,
     FactQuestionOut,
     FactSheetIn,
     LogOut,
+    LogsFilter,
     SlicesOut,
     SmokeFilter,
     StartedOut,
@@ -53,7 +56,8 @@ from competitions.runs.records.logs import log_text
 from competitions.runs.services import submission_cancel
 from competitions.runs.starting import submission_start, waiting_start
 from competitions.runs.worker_api.offers import Brought, smoke_offer
-from competitions.submissions.access import visible_submissions
+from competitions.submissions.access import tagged, team_submissions, visible_submissions
+from competitions.submissions.annotations import LONGEST_TAG, annotations_edit, read_annotations
 from competitions.submissions.datasets import dataset_withdraw
 from competitions.submissions.fact_sheets import fact_sheet_edit
 from competitions.submissions.models import Submission
@@ -72,12 +76,18 @@ IDEMPOTENCY = OpenApiParameter(
 def _rows(user: User, lookups: dict[str, object]) -> QuerySet[Submission]:
     """Submissions that this person may see, with what an answer tells beside their own fields."""
     runs = Run.objects.select_related("task", "queue").defer("receipt", "task__description")
+    phases = Phase.objects.select_related("competition")  # with their texts, once for all submissions of a page
     return (
         visible_submissions(user)
         .filter(**lookups)
-        .select_related("team", "submitted_by", "phase__competition")
-        .prefetch_related(Prefetch("runs", queryset=runs), "phase__leaderboards__columns")
+        .select_related("team", "submitted_by")
+        .prefetch_related(Prefetch("runs", queryset=runs), Prefetch("phase", phases), "phase__leaderboards__columns")
     )
+
+
+def _given_annotations(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The annotations that a client gave; those left out are not among them."""
+    return {name: values[name] for name in ("tags", "commit", "link") if name in values}
 
 
 class SubmissionView(ApiView):
@@ -92,7 +102,7 @@ class SubmissionView(ApiView):
     def shown(self, submissions: Sequence[Submission]) -> list[dict[str, object]]:
         """The submissions as answers tell them."""
         runs = [run for submission in submissions for run in submission.runs.all()]
-        context = {"reader": self.reader, "queue_positions": queue_positions(runs)}
+        context = {"reader": self.reader, "queue_positions": queue_positions(runs, now=self.reader.now)}
         serializer = SubmissionOut(context=context)
         return [serializer.to_representation(scored) for scored in with_scores(submissions)]
 
@@ -117,6 +127,7 @@ class SubmissionList(SubmissionView):
             OpenApiParameter("competition", str),
             OpenApiParameter("phase", int),
             OpenApiParameter("status", str),
+            OpenApiParameter("tag", str, description="Those of your team with this tag."),
         ],
         responses=SubmissionOut(many=True),
     )
@@ -124,7 +135,10 @@ class SubmissionList(SubmissionView):
         """Your team's submissions, newest first."""
         filters = SubmissionFilter(data=request.query_params)
         filters.is_valid(raise_exception=True)
-        page = self.paginate_queryset(_rows(self.person(), filters.lookups() | {"rescores": None}))
+        rows = _rows(self.person(), filters.lookups() | {"rescores": None})
+        if tag := filters.validated_data.get("tag"):
+            rows = tagged(rows.filter(team__memberships__user=self.person()), tag)
+        page = self.paginate_queryset(rows)
         return self.get_paginated_response(self.shown(page or []))
 
     @extend_schema(
@@ -146,6 +160,7 @@ class SubmissionList(SubmissionView):
                 kind=Kind(values.get("kind") or next(iter(phase.accepted_kinds), Kind.PREDICTION)),
                 kind_is="certain" if "kind" in values else "open",
                 description=values["description"],
+                annotations=read_annotations(**_given_annotations(values)),
                 fact_sheet=values["fact_sheet"],
                 is_smoke=values["smoke"],
                 environment=NamedEnvironment(values["weights"], values["image"]),
@@ -162,6 +177,19 @@ class SubmissionDetail(SubmissionView):
 
     @extend_schema(operation_id="submissions_retrieve")
     def get(self, request: Request, pk: int) -> Response:
+        return self.answer(self.submission(pk))
+
+    @extend_schema(operation_id="submissions_annotate", request=AnnotationsIn, responses=SubmissionOut)
+    def patch(self, request: Request, pk: int) -> Response:
+        """Change tags, commit or link; its team at any time, an organizer only to remove commit and link."""
+        submission, user = self.submission(pk), self.person()
+        stored = {"tags": submission.tags, "commit": submission.commit, "link": submission.link}
+        given = _given_annotations(checked(AnnotationsIn(data=request.data)))
+        annotations = read_annotations(**stored | given)
+        if organizes := self.reader.organizes(submission.phase):
+            mark_organizing(self.received)
+            keep_fields(self.received, given)
+        annotations_edit(submission=submission, annotations=annotations, by=user, organizes=organizes)
         return self.answer(self.submission(pk))
 
 
@@ -224,6 +252,28 @@ class SubmissionsCsv(ApiView):
             if not phases:
                 raise Http404
         return phases
+
+
+class TeamSubmissionsCsv(ApiView):
+    """Your team's submissions to a competition as CSV, with meters and the scores that you may see."""
+
+    @extend_schema(
+        operation_id="team_submissions_csv",
+        parameters=[OpenApiParameter("phase", str, description="The slug of one."), OpenApiParameter("tag", str)],
+        responses={(200, "text/csv"): OpenApiTypes.STR},
+    )
+    def get(self, request: Request, slug: str) -> HttpResponseBase:
+        competition = self.competition(slug)
+        team = require_team(user=self.person(), competition=competition)
+        chosen, tag = request.query_params.get("phase"), request.query_params.get("tag", "")
+        visible = Phase.objects.visible_to(self.person()).filter(competition=competition).select_related("competition")
+        phases = [phase for phase in visible.order_by("index") if chosen in (None, phase.slug)]
+        if not phases:
+            raise Http404
+        own = team_submissions(team.pk).filter(phase__in=phases)
+        return submissions_csv(
+            tagged(own, tag[:LONGEST_TAG]) if tag else own, phases, self.reader, name=f"{slug}-own-submissions"
+        )
 
 
 class SlicesCsv(SubmissionsCsv):
@@ -291,14 +341,29 @@ class FactSheet(ApiView):
 class SubmissionLogs(SubmissionView):
     """The logs of a submission's runs. The scoring program's log is for organizers."""
 
-    @extend_schema(responses=LogOut(many=True))
+    @extend_schema(
+        parameters=[
+            OpenApiParameter(
+                "printed",
+                str,
+                many=True,
+                description="`RUN:STREAM:CHARACTERS` of a log that you have so far: then only what follows comes. "
+                "A log that is shorter, as that of a new attempt, comes whole.",
+            )
+        ],
+        responses=LogOut(many=True),
+    )
     def get(self, request: Request, pk: int) -> Response:
         submission = self.submission(pk)
-        logs = [
-            {"run": run.pk, "stream": stream, "text": log_text(run, stream)}
-            for run in submission.runs.all()
-            for stream in visible_streams(self.reader, submission.phase, is_smoke=run.is_smoke)
-        ]
+        filters = LogsFilter(data=request.query_params)
+        filters.is_valid(raise_exception=True)
+        offsets = filters.offsets()
+        logs = []
+        for run in submission.runs.all():
+            for stream in visible_streams(self.reader, submission.phase, is_smoke=run.is_smoke):
+                text, offset = log_text(run, stream), offsets.get((str(run.pk), stream), 0)
+                offset = offset if offset <= len(text) else 0
+                logs.append({"run": run.pk, "stream": stream, "offset": offset, "text": text[offset:]})
         return Response(LogOut(logs, many=True).data)
 
 

@@ -1,6 +1,6 @@
 """Pushes in the background: the comparison first, and the change after a yes."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from datetime import datetime, timedelta
 from functools import partial
@@ -10,21 +10,22 @@ from typing import Final
 import structlog
 from django.conf import settings
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from accounts.models import User
 from competitions.bundles.imports import end_fields
 from competitions.bundles.models import CompetitionPush
 from competitions.bundles.pushing.applying import Push, PushResult, push_read
-from competitions.bundles.pushing.files import files_held
 from competitions.bundles.refusals import CHANGED_SINCE, NOT_COMPARED, FilesMissing
 from competitions.bundles.unpacking import unpacked
-from competitions.resources.models import Resource, StoredFile
+from competitions.catalog.models import Competition, PageImage, Phase, Solution, Task
+from competitions.resources.models import Resource, StoredFile, Upload
 from competitions.resources.storage import local_copy
+from competitions.resources.versions import resources_named_by
 from core.background import jobs
 from core.background.bounded import Stopped
-from core.background.rows import Claim, ClaimLost, claim
+from core.background.rows import Claim, ClaimLost, claims
 from core.refusals import Refusal
 from files.bundles.faults import InvalidBundle
 
@@ -76,15 +77,12 @@ def waiting_pushes() -> QuerySet[CompetitionPush]:
     return CompetitionPush.objects.filter(state__in=(State.COMPARING, State.APPLYING))
 
 
-def push_perform(pk: int) -> None:
+@claims(waiting_pushes, "owner", "bundle")
+def push_perform(push: CompetitionPush, claimed: Claim) -> None:
     """Compare or apply; nothing when nobody wants it any more, or another process does it."""
-    claimed = claim(waiting_pushes(), pk)
-    if claimed is None:
-        return
-    push = CompetitionPush.objects.select_related("owner", "bundle").get(pk=pk)
     if push.attempts > settings.BACKGROUND_ATTEMPTS:
         claimed.release(**end_fields(State.FAILED, fault=OURS))
-        log.error("push_given_up", competition_push=pk)
+        log.error("push_given_up", competition_push=push.pk)
         return
     _perform(push, claimed)
 
@@ -182,3 +180,22 @@ def forget_push_files(*, now: datetime) -> int:
     old = list(over.exclude(bundle=None).values_list("pk", flat=True)[:500])
     CompetitionPush.parts.through.objects.filter(competitionpush__in=old).delete()
     return CompetitionPush.objects.filter(pk__in=old).update(bundle=None)
+
+
+def files_held(user: User, digests: Collection[str]) -> dict[str, StoredFile]:
+    """Those of these files that the person has uploaded or may read already, by digest.
+
+    A digest is no secret, receipts show those of hidden labels: who knows one does not have the file.
+    """
+    managed = Competition.objects.managed_by(user)
+    phases = Phase.objects.filter(competition__in=managed)
+    used = resources_named_by(Task.objects.readable_by(user)) | resources_named_by(phases)
+    used |= resources_named_by(Solution.objects.filter(competition__in=managed))
+    resources = Resource.objects.filter(Q(owner=user) | Q(pk__in=used))
+    held = Q(pk__in=resources.values("file")) | Q(
+        pk__in=Upload.objects.filter(user=user, file__isnull=False).values("file")
+    )
+    held |= Q(pk__in=managed.values("logo")) | Q(
+        pk__in=PageImage.objects.filter(competition__in=managed).values("file")
+    )
+    return {file.pk: file for file in StoredFile.objects.filter(held, pk__in=digests)}

@@ -23,8 +23,7 @@ from competitions.catalog.models.sections import (
     setting_names,
     validate_prediction_format,
 )
-from competitions.catalog.models.solution import Solution
-from competitions.catalog.models.task import Check, Task, TaskQuerySet
+from competitions.catalog.models.task import Check, Solution, Task, TaskQuerySet
 from competitions.catalog.models.texts import Announcement, Format, ImageUpload, Page, PageImage, RulesVersion
 
 __all__ = [

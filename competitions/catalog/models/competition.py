@@ -7,7 +7,7 @@ from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.core.validators import MinValueValidator, URLValidator
 from django.db import models
-from django.db.models import Q
+from django.db.models import Q, Value
 
 from competitions.compute.images import validate_image_name
 from competitions.compute.models import Queue
@@ -125,6 +125,21 @@ class Competition(models.Model):
         default=False,
         editable=False,
         help_text="Made by its organizers to try it out, and never published since: they see all scores of their own trials.",
+    )
+    publish_at = models.DateTimeField(
+        null=True,
+        blank=True,
+        editable=False,
+        help_text="When it is published by itself; written by `publishing.py` alone.",
+    )
+    publish_despite = models.JSONField(
+        default=list,
+        db_default=Value([], models.JSONField()),
+        editable=False,
+        help_text="Warnings that stood when that was planned, and do not keep it from being published.",
+    )
+    publish_fault = models.TextField(
+        blank=True, default="", db_default="", editable=False, help_text="Why it was not published as planned."
     )
     organizers = models.ManyToManyField(
         settings.AUTH_USER_MODEL, through="CompetitionOrganizer", related_name="organized_competitions"
@@ -283,9 +298,15 @@ class Competition(models.Model):
 
     class Meta:
         ordering = ["-created_at"]
+        indexes = [
+            models.Index(fields=["publish_at"], condition=Q(publish_at__isnull=False), name="competition_planned")
+        ]
         constraints = [
             models.CheckConstraint(
                 name="competition_no_trial_once_published", condition=~Q(is_trial=True, is_published=True)
+            ),
+            models.CheckConstraint(
+                name="competition_planned_while_a_draft", condition=Q(is_published=False) | Q(publish_at=None)
             ),
             models.CheckConstraint(
                 name="competition_tags_between_commas",

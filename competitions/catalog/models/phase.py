@@ -13,6 +13,7 @@ from competitions.catalog.models.competition import Competition
 from competitions.catalog.models.sections import (
     SECTIONS,
     BudgetSection,
+    DataSection,
     EnvironmentSection,
     GrowthSection,
     IntakeSection,
@@ -40,6 +41,7 @@ class PhaseQuerySet(models.QuerySet["Phase"]):
 class Phase(
     ScheduleSection,
     IntakeSection,
+    DataSection,
     GrowthSection,
     SmokeSection,
     QuotaSection,
@@ -104,6 +106,9 @@ class Phase(
         "Name": ("name", "slug", "description", "index"),
         "Scores": ("visibility", "reveal_at"),
     } | {heading: names for section in SECTIONS for heading, names in section.form.items()}
+    form_kinds: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        heading: kinds for section in SECTIONS for heading, kinds in section.form_kinds.items()
+    }
     bundle: ClassVar[Mapping[str, str]] = {
         "name": "name",
         "description": "description",

@@ -1,4 +1,4 @@
-"""Tasks: what one run does."""
+"""Tasks: what one run does; and files of organizers that are submitted to see tasks work."""
 
 import uuid
 from collections.abc import Mapping
@@ -226,3 +226,25 @@ class Task(models.Model):
     def runs_beside_scoring(self) -> bool:
         """Its ingestion program and its scoring program run at the same time."""
         return self.ingestion_program_id is not None and self.ingestion_only_during_scoring
+
+
+class Solution(models.Model):
+    """A file that the organizers submit to see their tasks work. Organizers alone read it."""
+
+    competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="solutions")
+    tasks = models.ManyToManyField(Task, related_name="solutions", help_text="What it is run on.")
+    resource = models.ForeignKey(
+        Resource, on_delete=models.PROTECT, related_name="+", limit_choices_to={"kind": Resource.Kind.SOLUTION}
+    )
+    name = OneLineField(max_length=200)
+    description = LongTextField(max_length=SHORT_TEXT, blank=True)
+    index = models.PositiveSmallIntegerField(default=0)
+
+    class Meta:
+        ordering = ["index", "pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["competition", "name"], name="solution_name_once_per_competition")
+        ]
+
+    def __str__(self) -> str:
+        return self.name

@@ -16,7 +16,7 @@ from competitions.resources.models import StoredFile
 from competitions.resources.storage import local_copy, store_path
 from core.background import jobs
 from core.background.bounded import Bounds, Call, OverBounds, Stopped, run_bounded
-from core.background.rows import RENEWALS, Claim, claim
+from core.background.rows import RENEWALS, Claim, claims
 from core.refusals import RefusalKind
 from files.markup.sanitizing import SMALL_WIDTH
 
@@ -93,16 +93,13 @@ def waiting_images() -> QuerySet[ImageUpload]:
     return ImageUpload.objects.filter(fault="")
 
 
-def image_perform(pk: int) -> None:
+@claims(waiting_images, "file", "competition")
+def image_perform(upload: ImageUpload, claimed: Claim) -> None:
     """Write one image anew and show it, or say why not; nothing when nobody asks for that any more."""
-    claimed = claim(waiting_images(), pk)
-    if claimed is None:
-        return
-    upload = ImageUpload.objects.select_related("file", "competition").get(pk=pk)
     try:
         fault = OURS if upload.attempts > settings.BACKGROUND_ATTEMPTS else _encode(upload, claimed)
     except Stopped:
-        log.info("image_stopped", image=pk)
+        log.info("image_stopped", image=upload.pk)
         return
     if fault:
         claimed.release(fault=fault)

@@ -16,7 +16,7 @@ class Migration(migrations.Migration):
             name='ProposedStanding',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('facts', models.JSONField(default=dict, help_text='Counts over all teams, as of `rescoring.standings.Facts`.')),
+                ('facts', models.JSONField(default=dict, help_text='Counts over all teams, as of `rescoring.adopting.Facts`.')),
                 ('rows', models.JSONField(default=list, help_text='The first teams, and those that move most.')),
                 ('leaderboard', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='catalog.leaderboard')),
                 ('proposal', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='standings', to='catalog.proposal')),

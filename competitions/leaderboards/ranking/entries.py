@@ -8,11 +8,13 @@ from typing import Final
 from django.db.models import Count, Max
 
 from competitions.catalog.models import Column, Leaderboard
-from competitions.leaderboards.models import Cell, Entry, EntryUncertainty, Score
+from competitions.disclosure.scores import scores_are_public
+from competitions.leaderboards.models import Cell, Entry, EntryUncertainty, Score, ScoreOutcome
 from competitions.leaderboards.ranking.datasets import dataset_tasks
 from competitions.leaderboards.ranking.fact_columns import FactColumn
 from competitions.leaderboards.ranking.rules import PICKED, counting_scores, eligible_scores
 from competitions.leaderboards.ranking.values import deciding_column, further_columns, primary_column, task_key
+from competitions.submissions.models import Submission
 from competitions.teams.models import Team
 
 MAX_COLUMNS: Final = 40  # an index takes rows of some 2,700 bytes
@@ -136,3 +138,35 @@ def sort_cell(entry: Entry, key: str, order: Order) -> Cell:
         is_baseline=entry.is_baseline,
         sort_value=order(entry.values[key]) if key in entry.values else MISSING,
     )
+
+
+def entry_rank(entry: Entry) -> int | None:
+    """One more than the number of better rows; equal rows share a rank. None for a baseline."""
+    if entry.is_baseline:
+        return None
+    ranked = Entry.objects.filter(leaderboard=entry.leaderboard_id, is_baseline=False)
+    better = ranked.filter(rank_value__lt=entry.rank_value).count()
+    if entry.tie_key:  # counted apart: each is a range of the index
+        better += ranked.filter(rank_value=entry.rank_value, tie_key__lt=entry.tie_key).count()
+    return better + 1
+
+
+def outcomes_record(boards: Sequence[Leaderboard], submission: Submission) -> None:
+    """Record what a submission's new scores reached on its boards, which are locked and up to date."""
+    is_public = {board.pk: board for board in boards if not board.is_hidden and scores_are_public(board)}
+    scores = Score.objects.filter(submission=submission, leaderboard__in=is_public, is_eligible=True, outcome=None)
+    if submission.team.is_baseline:
+        return
+    for score in scores.select_related("entry"):
+        board = is_public[score.leaderboard_id]
+        if (deciding := deciding_column(list(board.columns.all()))) is None:
+            continue
+        others = eligible_scores(board).filter(team=submission.team).exclude(pk=score.pk)
+        before = others.order_by("rank_value", "received_at").first()
+        entry = getattr(score, "entry", None)
+        ScoreOutcome.objects.create(
+            score=score,
+            rank_value=score.rank_value,
+            rank=entry_rank(entry) if entry else None,
+            best_before=before.values.get(deciding.key) if before else None,
+        )

@@ -52,15 +52,18 @@ def fact_columns(phase: Phase) -> list[FactColumn]:
 
 VERIFIED: Final = "badge:verified"
 AGENT: Final = "badge:agent"
+SOURCE: Final = "badge:source"
 
 
 def badge_values(submission: Submission) -> dict[str, object]:
-    """The badges of a submission's row: measured time and limit of a verified one, in seconds; its agent."""
+    """A row's badges: time and limit of a verified submission, in seconds; agent; commit and link."""
     badges: dict[str, object] = {}
     if submission.verified_at is not None:
         badges[VERIFIED] = {"wall_s": submission.verified_s, "limit_s": submission.phase.time_limit_s}
     if submission.agent:
         badges[AGENT] = asdict(submission.agent)
+    if submission.commit or submission.link:
+        badges[SOURCE] = {"commit": submission.commit, "link": submission.link}
     return badges
 
 

@@ -76,11 +76,21 @@ def _over_tasks(column: Column, numbers: list[float]) -> float | None:
         return None
 
 
+def meter_value(key: str, runs: Iterable[Run]) -> float | None:
+    """A meter over the runs that have it: times add up, peaks do not. None without any."""
+    numbers = [number for run in runs if run.meters.get(key) is not None for number in _finite([run.meters[key]]) or ()]
+    return float(_meter_reduction(key)(numbers)) if numbers else None
+
+
+def _meter_reduction(key: str) -> Callable[[Iterable[float]], float]:
+    return math.fsum if key.endswith("_s") else max
+
+
 def _reduction(column: Column) -> Callable[[Sequence[float]], float]:
     if column.kind == Column.Kind.COMPUTED:
         return COMPUTE[column.computation]
-    if column.kind == Column.Kind.METER:  # times add up, peaks do not
-        return math.fsum if column.key.endswith("_s") else max
+    if column.kind == Column.Kind.METER:
+        return _meter_reduction(column.key)
     return statistics.fmean
 
 

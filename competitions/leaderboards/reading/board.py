@@ -1,24 +1,27 @@
 """Reading a board: a page of rows with ranks, one team's row, the history of the best score."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
-from django.db.models import Q, QuerySet, Value
+from django.db.models import CharField, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Lower
 
 from competitions.catalog.models import Leaderboard
 from competitions.leaderboards.models import Cell, Entry, Milestone, Score
-from competitions.leaderboards.ranking.entries import MISSING
+from competitions.leaderboards.ranking.entries import MISSING, entry_rank
 from competitions.leaderboards.ranking.rules import PICKED
-from competitions.teams.models import Team
+from competitions.teams.models import Membership, Team
 from core.refusals import Conflict, Refusal, RefusalKind
 
 PAGE_SIZE = 50
 ROWS_ABOVE = 10  # a row that was jumped to
 SEARCH_RESULTS = 20
+SEARCH_CANDIDATES = 300  # teams whose rows are looked for
+NO_MEMBER: Final = Value("", output_field=CharField())
+THREE_LETTERS: Final = re.compile(r"\w{3}")
 BASELINES_SHOWN = 5
 LONGEST_LINE = 500  # of the scores of a team over time
 CURSOR: Final = re.compile(r"([1-9][0-9]{0,17})-([0-9]{1,17})", re.ASCII)
@@ -108,17 +111,6 @@ class UnknownSort(Refusal):
 
 def _ordered(board: Leaderboard) -> QuerySet[Entry]:
     return Entry.objects.filter(leaderboard=board).select_related("team", "uncertainty").order_by(*Entry.IN_ORDER)
-
-
-def entry_rank(entry: Entry) -> int | None:
-    """One more than the number of better rows; equal rows share a rank. None for a baseline."""
-    if entry.is_baseline:
-        return None
-    ranked = Entry.objects.filter(leaderboard=entry.leaderboard_id, is_baseline=False)
-    better = ranked.filter(rank_value__lt=entry.rank_value).count()
-    if entry.tie_key:  # counted apart: each is a range of the index
-        better += ranked.filter(rank_value=entry.rank_value, tie_key__lt=entry.tie_key).count()
-    return better + 1
 
 
 def board_page(
@@ -266,11 +258,59 @@ def team_entry(board: Leaderboard, team_id: int) -> Entry | None:
     return rows.order_by(*Entry.IN_ORDER).first()
 
 
-def search(board: Leaderboard, text: str) -> list[Entry]:
-    """The first few rows of teams whose name begins with the text in any case, found by index."""
-    rows = Entry.objects.filter(leaderboard=board, team__competition=board.phase.competition_id)
-    matches = rows.filter(team__searched_name__startswith=Lower(Value(text))).select_related("team")
-    return list(matches.order_by("team__searched_name", *Entry.IN_ORDER)[:SEARCH_RESULTS])
+@dataclass(frozen=True)
+class SearchResult:
+    """A row that was searched for, with the member by whose user name its team was found, if it was."""
+
+    entry: Entry
+    member: str = ""
+
+
+def searches_inside(text: str) -> bool:
+    """True for a text that is looked for inside names: an index of trigrams finds three letters."""
+    return THREE_LETTERS.search(text) is not None
+
+
+def search(board: Leaderboard, text: str) -> list[SearchResult]:
+    """The first few rows of teams with the text in their name, or in a member's, in any case, by index.
+
+    Names that begin with it come first. Of teams without a row, so many are passed over that a word of all teams costs no more
+    than a rare one.
+    """
+    results = _found(board, [], _teams_named(board, searched_name__startswith=Lower(Value(text))))
+    if searches_inside(text):
+        results = _found(board, results, _teams_named(board, searched_name__contains=Lower(Value(text))))
+        members = _members_named(board, text)
+        its_member = members.filter(team=OuterRef("team")).values("user__username")[:1]
+        results = _found(board, results, members.values_list("team")[:SEARCH_CANDIDATES], Subquery(its_member))
+    return results
+
+
+def _found(
+    board: Leaderboard,
+    results: Sequence[SearchResult],
+    teams: "QuerySet[Any, Any]",
+    member: Value | Subquery = NO_MEMBER,
+) -> list[SearchResult]:
+    """The results, and after them other rows of these teams, as many as there is room for."""
+    if (room := SEARCH_RESULTS - len(results)) <= 0:
+        return list(results)
+    rows: QuerySet[Any] = Entry.objects.filter(leaderboard=board, team__in=teams).select_related("team")
+    others = rows.exclude(pk__in=[result.entry.pk for result in results]).annotate(member=member)
+    ordered = others.order_by("team__searched_name", *Entry.IN_ORDER)[:room]
+    return [*results, *(SearchResult(row, row.member) for row in ordered)]
+
+
+def _teams_named(board: Leaderboard, **lookup: object) -> "QuerySet[Team, int]":
+    """Some teams of the competition that are called so; in no order, as sorting all takes long."""
+    teams = Team.objects.filter(competition=board.phase.competition_id, merged_into=None, **lookup)
+    return teams.order_by().values_list("pk", flat=True)[:SEARCH_CANDIDATES]
+
+
+def _members_named(board: Leaderboard, text: str) -> QuerySet[Membership]:
+    """The members with the text in their user name, which boards show; found as their index has it."""
+    rows = Membership.objects.filter(competition=board.phase.competition_id, user__username__iregex=re.escape(text))
+    return rows.order_by()
 
 
 def first_entry(board: Leaderboard) -> Entry | None:

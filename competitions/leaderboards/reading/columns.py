@@ -157,6 +157,15 @@ class DatasetPages:
         return self.number + 1 if self.last < self.count else None
 
 
+def without_repeats(columns: list[ShownColumn]) -> list[ShownColumn]:
+    """The columns without that of a growing board's one own task, whose scores are the board's."""
+    own = {column.task_id for column in columns if type(column) is TaskColumn}
+    has_datasets = any(isinstance(column, DatasetColumn) for column in columns)
+    if not has_datasets or len(own) != 1:
+        return columns
+    return [column for column in columns if type(column) is not TaskColumn]
+
+
 def datasets_page(columns: list[ShownColumn], number: int) -> tuple[list[ShownColumn], DatasetPages | None]:
     """The columns of one page of datasets, and which they are; all of them, and None, where there are few.
 

@@ -8,11 +8,11 @@ from django.http import StreamingHttpResponse
 
 from competitions.catalog.models import Leaderboard
 from competitions.leaderboards.models import Entry
-from competitions.leaderboards.ranking.fact_columns import VERIFIED, FactColumn
+from competitions.leaderboards.ranking.fact_columns import SOURCE, VERIFIED, FactColumn
 from competitions.leaderboards.reading.board import all_rows
 from competitions.leaderboards.reading.columns import CellState, DatasetColumn, ShownColumn, page_columns
 from competitions.leaderboards.reading.uncertainty import board_uncertainty, row_uncertainty
-from core.spreadsheets import Echo, safe_cell
+from core.spreadsheets import Echo, csv_download, safe_cell
 
 UNCERTAINTY: Final = ("low", "high", "first_rank", "last_rank", "tier", "beats_above_percent", "stays_top_percent")
 
@@ -32,6 +32,8 @@ def csv_lines(board: Leaderboard) -> Iterator[str]:
             "last_at",
             "baseline",
             "verified_s",
+            "commit",
+            "link",
             *sure,
         ]
     )
@@ -47,6 +49,7 @@ def csv_lines(board: Leaderboard) -> Iterator[str]:
                 entry.last_at.isoformat(),
                 "yes" if entry.is_baseline else "no",
                 entry.values.get(VERIFIED, {}).get("wall_s", ""),
+                *(safe_cell(entry.values.get(SOURCE, {}).get(name, "")) for name in ("commit", "link")),
                 *(_uncertainty(board, entry) if sure else ()),
             ]
         )
@@ -75,9 +78,4 @@ def _value(column: ShownColumn, values: Mapping[str, Any]) -> str:
 def csv_response(board: Leaderboard) -> StreamingHttpResponse:
     """A download that is written while the rows are read."""
     which = "" if board.key == "main" else f"-{board.key}"
-    name = f"{board.phase.competition.slug}-{board.phase.slug}{which}.csv"
-    return StreamingHttpResponse(
-        csv_lines(board),
-        content_type="text/csv; charset=utf-8",
-        headers={"Content-Disposition": f'attachment; filename="{name}"'},
-    )
+    return csv_download(csv_lines(board), f"{board.phase.competition.slug}-{board.phase.slug}{which}")

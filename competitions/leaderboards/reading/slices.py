@@ -17,7 +17,7 @@ from competitions.resources.storage import open_stored
 from competitions.runs.models import Run, RunOutput
 from competitions.submissions.models import Submission
 from competitions.teams.models import Membership
-from core.spreadsheets import Echo, safe_cell
+from core.spreadsheets import Echo, csv_download, safe_cell
 from scoring.errors import ScoringInputError
 from scoring.slices import MAX_BYTES, SlicesFile, read
 
@@ -81,11 +81,7 @@ def slices_csv(
     Of the newest 500 runs that have some.
     """
     load_boards(phases)
-    return StreamingHttpResponse(
-        _lines(submissions, {phase.pk: phase for phase in phases}, reader),
-        content_type="text/csv; charset=utf-8",
-        headers={"Content-Disposition": f'attachment; filename="{name}.csv"'},
-    )
+    return csv_download(_lines(submissions, {phase.pk: phase for phase in phases}, reader), name)
 
 
 def _lines(submissions: QuerySet[Submission], phases: dict[int, Phase], reader: Reader) -> Iterator[str]:

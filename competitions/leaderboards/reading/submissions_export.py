@@ -4,16 +4,19 @@ import csv
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from django.db.models import QuerySet
+from django.db.models import Prefetch, QuerySet
 from django.http import StreamingHttpResponse
 
 from competitions.catalog.models import Column, Leaderboard, Phase
 from competitions.disclosure.readers import Reader
 from competitions.disclosure.scores import gives_exact_scores, visible_columns
+from competitions.leaderboards.ranking.values import meter_value
 from competitions.leaderboards.reading.results import known_results
 from competitions.leaderboards.reading.submission_scores import ScoredSubmission, load_boards, with_scores
+from competitions.runs.models import Run
 from competitions.submissions.models import Submission
-from core.spreadsheets import Echo, safe_cell
+from core.spreadsheets import Echo, csv_download, safe_cell
+from workers.protocol.calls import Meters
 
 AT_ONCE: Final = 500  # rows in memory
 FIELDS: Final = (
@@ -25,6 +28,9 @@ FIELDS: Final = (
     "file_name",
     "sha256",
     "description",
+    "tags",
+    "commit",
+    "link",
     "received_at",
     "finished_at",
     "status",
@@ -37,6 +43,7 @@ FIELDS: Final = (
     "run_again_from",
     "has_sealed_scores",
 )
+METERS: Final = tuple(Meters.model_fields)
 Shown = tuple[Leaderboard, Column]
 
 
@@ -51,21 +58,21 @@ def submissions_csv(
         for board in phase.leaderboards.all()
         for column in visible_columns(reader, board)
     ]
-    return StreamingHttpResponse(
-        _lines(submissions, {phase.pk: phase for phase in phases}, shown, reader),
-        content_type="text/csv; charset=utf-8",
-        headers={"Content-Disposition": f'attachment; filename="{name}.csv"'},
-    )
+    return csv_download(_lines(submissions, {phase.pk: phase for phase in phases}, shown, reader), name)
 
 
 def _lines(
     submissions: QuerySet[Submission], phases: dict[int, Phase], shown: Sequence[Shown], reader: Reader
 ) -> Iterator[str]:
     writer: Any = csv.writer(Echo())
-    yield writer.writerow([*FIELDS, *_headings(shown, has_one_phase=len(phases) == 1)])
+    yield writer.writerow([*FIELDS, *METERS, *_headings(shown, has_one_phase=len(phases) == 1)])
     for scored in _scored(submissions, phases):
         yield writer.writerow(
-            [*_fields(scored, reader), *(_score(scored, board, column, reader) for board, column in shown)]
+            [
+                *_fields(scored, reader),
+                *_meters(scored.submission),
+                *(_score(scored, board, column, reader) for board, column in shown),
+            ]
         )
 
 
@@ -78,7 +85,8 @@ def _headings(shown: Sequence[Shown], *, has_one_phase: bool) -> Iterable[str]:
 
 def _scored(submissions: QuerySet[Submission], phases: dict[int, Phase]) -> Iterator[ScoredSubmission]:
     """The submissions, some hundred at a time: neither memory nor a query grows with their number."""
-    rows = submissions.select_related("team", "submitted_by").order_by("-pk")
+    runs = Run.objects.only("submission", "meters", "is_smoke", "fills_board")
+    rows = submissions.select_related("team", "submitted_by").prefetch_related(Prefetch("runs", runs)).order_by("-pk")
     before: int | None = None
     while True:
         some = list((rows if before is None else rows.filter(pk__lt=before))[:AT_ONCE])
@@ -101,6 +109,9 @@ def _fields(scored: ScoredSubmission, reader: Reader) -> list[object]:
         safe_cell(submission.file_name),
         submission.file_id,
         safe_cell(submission.description),
+        safe_cell(" ".join(submission.tags)),
+        safe_cell(submission.commit),
+        safe_cell(submission.link),
         submission.received_at.isoformat(),
         submission.finished_at.isoformat() if submission.finished_at else "",
         submission.status,
@@ -113,6 +124,12 @@ def _fields(scored: ScoredSubmission, reader: Reader) -> list[object]:
         submission.rerun_of_id or "",
         _word(known_results(scored, reader).withholds_scores),
     ]
+
+
+def _meters(submission: Submission) -> list[float | str]:
+    """Measured use over the submission's runs, without smoke runs that come before others."""
+    runs = [run for run in submission.runs.all() if not run.fills_board and run.is_smoke == submission.is_smoke]
+    return ["" if (value := meter_value(key, runs)) is None else value for key in METERS]
 
 
 def _word(value: bool) -> str:

@@ -33,7 +33,7 @@ from competitions.submissions.states import FINAL
 from competitions.teams.notices import registered_people
 from core.background import jobs
 from core.background.bounded import Stopped
-from core.background.rows import Claim, claim
+from core.background.rows import Claim, claims
 from core.refusals import Refusal
 
 log = structlog.get_logger(__name__)
@@ -48,14 +48,9 @@ def waiting_proposals() -> QuerySet[Proposal]:
     return Proposal.objects.filter(needs_work=True)
 
 
-def proposal_perform(pk: int) -> None:
+@claims(waiting_proposals, "competition__queue", "queue", "board", "ended_by", "created_by")
+def proposal_perform(proposal: Proposal, claimed: Claim) -> None:
     """Do the next work on one proposal; nothing if nobody asks for it any more."""
-    claimed = claim(waiting_proposals(), pk)
-    if claimed is None:
-        return
-    proposal = Proposal.objects.select_related("competition__queue", "queue", "board", "ended_by", "created_by").get(
-        pk=pk
-    )
     if proposal.attempts > settings.BACKGROUND_ATTEMPTS:
         claimed.release(needs_work=False, fault=OURS, **_back(proposal))
         return
@@ -63,7 +58,7 @@ def proposal_perform(pk: int) -> None:
         with claimed.kept():
             _work(proposal, claimed)
     except Stopped:
-        log.info("proposal_stopped", proposal=pk)
+        log.info("proposal_stopped", proposal=proposal.pk)
     except Refusal as refusal:
         claimed.release(needs_work=False, fault=refusal.detail, **_back(proposal))
 

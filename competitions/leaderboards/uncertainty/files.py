@@ -6,7 +6,7 @@ The files are organizers': what is wrong with one is said in words, and the scor
 import base64
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, TypedDict
 
 import numpy as np
 
@@ -17,18 +17,38 @@ SECONDS: Final = 30.0  # for all losses of one file
 FAR: Final = 5.0  # standard deviations: replicates whose middle lies so far from the score are of something else
 
 
-def read_files(files: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Read the replicates in each file, as `values` by key, and say its `fault` where it has one.
+class WrittenFile(TypedDict):
+    """A file of resamples or of losses, and the run's scores by key."""
 
-    A file has a `path`, says whether it `is_losses`, and names the run's `scores` by key. Values are base64 of 32-bit
-    floats, with `stream`, `share_items` and `items` as of `Replicates`.
-    """
+    path: str
+    is_losses: bool
+    scores: Mapping[str, float]
+
+
+class Values(TypedDict):
+    """The replicates of a score: 32-bit floats as base64, and the rest as of `Replicates`."""
+
+    base64: str
+    stream: str
+    share_items: int
+    items: int
+
+
+class ReadFile(TypedDict):
+    """The replicates of a file by key, and its fault in words, empty where it has none."""
+
+    values: dict[str, Values]
+    fault: str
+
+
+def read_files(files: Sequence[WrittenFile]) -> list[ReadFile]:
+    """Read the replicates in each file."""
     return [_read(file) for file in files]
 
 
-def _read(file: Mapping[str, Any]) -> dict[str, Any]:
-    scores: Mapping[str, float] = file["scores"]
-    values: dict[str, dict[str, str | int]] = {}
+def _read(file: WrittenFile) -> ReadFile:
+    scores = file["scores"]
+    values: dict[str, Values] = {}
     try:
         for key, replicates in _found(file).items():
             if key in scores:
@@ -50,7 +70,7 @@ def _one_line(text: str) -> str:
     return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
 
 
-def _found(file: Mapping[str, Any]) -> dict[str, Replicates]:
+def _found(file: WrittenFile) -> dict[str, Replicates]:
     path = Path(file["path"])
     if not file["is_losses"]:
         return read(path)

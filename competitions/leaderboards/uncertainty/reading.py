@@ -15,6 +15,7 @@ from competitions.catalog.models import Column, Leaderboard
 from competitions.disclosure.outputs import LOSSES, SECRET
 from competitions.leaderboards.models import Score, ScoreReplicates
 from competitions.leaderboards.ranking.values import primary_column
+from competitions.leaderboards.uncertainty.files import ReadFile
 from competitions.resources.storage import local_copy
 from competitions.runs.models import Run, RunOutput
 from core.background.bounded import Bounds, Call, OverBounds, run_bounded
@@ -116,7 +117,7 @@ def _values_by_run(runs: Sequence[Run], keys: set[str], is_wanted: Callable[[], 
 
 def _answers(
     outputs: Sequence[RunOutput], scores: Mapping[Any, Mapping[str, float]], is_wanted: Callable[[], bool]
-) -> list[dict[str, Any]]:
+) -> list[ReadFile]:
     bounds = Bounds(settings.CHECK_WALL_S, settings.CHECK_CPU_S, settings.CHECK_MEMORY_BYTES)
     with ExitStack() as stack:
         paths = {file.pk: str(stack.enter_context(local_copy(file))) for file in {output.file for output in outputs}}
@@ -126,7 +127,7 @@ def _answers(
         ]
         call = Call(READ, {"files": files})
         try:
-            answers: list[dict[str, Any]] = run_bounded(
+            answers: list[ReadFile] = run_bounded(
                 call, bounds, is_wanted=is_wanted, every_s=settings.BACKGROUND_LEASE_S / RENEWALS
             )
         except OverBounds as error:

@@ -11,25 +11,26 @@ import numpy as np
 import structlog
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Max
 from numpy.typing import NDArray
 
 from competitions.catalog.models import Column, Leaderboard
+from competitions.disclosure.scores import scores_are_public
 from competitions.leaderboards.models import (
     BoardComparison,
     BoardUncertainty,
     Entry,
     EntryUncertainty,
 )
+from competitions.leaderboards.ranking.rules import compared_board
 from competitions.leaderboards.ranking.values import primary_column
 from competitions.leaderboards.uncertainty.asking import UNCERTAINTY_JOB, waiting_boards
-from competitions.leaderboards.uncertainty.comparing import compare, unseen_items
 from competitions.leaderboards.uncertainty.known import OURS, Known, known_rows
 from competitions.leaderboards.uncertainty.reading import read_missing
 from core.background import jobs
 from core.background.bounded import Stopped
-from core.background.rows import claim
-from scoring.forecasts import chances_of_top
+from core.background.rows import Claim, claims
+from scoring.forecasts import chances_of_top, expected_rank_change
 from scoring.metrics.metric import Direction
 from scoring.standings import Standings, intervals, standings
 
@@ -37,30 +38,29 @@ log = structlog.get_logger(__name__)
 MANY: Final = 20  # rows: then it is asked who stays among the first ten, else among the first three
 MANY_TOP, FEW_TOP = 10, 3
 BATCH: Final = 2000
+MOST_BARS: Final = 30
+OUTSIDE: Final = (0.02, 0.98)  # scores beyond these shares of rows are counted in the outer bars
 
 
-def uncertainty_perform(pk: int) -> None:
+@claims(waiting_boards)
+def uncertainty_perform(row: BoardUncertainty, claimed: Claim) -> None:
     """Say how sure one board is; nothing when nobody asks for it any more."""
-    claimed = claim(waiting_boards(), pk)
-    if claimed is None:
-        return
-    row = BoardUncertainty.objects.get(pk=pk)
     if row.attempts > settings.BACKGROUND_ATTEMPTS:
         claimed.release(done=row.wanted, attempts=0, remark=OURS)
         return
-    board = Leaderboard.objects.prefetch_related("columns").get(pk=pk)
+    board = Leaderboard.objects.prefetch_related("columns").get(pk=row.pk)
     try:
         read_missing(board, is_wanted=claimed.renew)
     except Stopped:
-        log.info("uncertainty_stopped", board=pk)
+        log.info("uncertainty_stopped", board=row.pk)
         return
     with claimed.kept():
         findings = _look(board)
     with transaction.atomic():
-        Leaderboard.objects.select_for_update(of=("self",)).get(pk=pk)
+        Leaderboard.objects.select_for_update(of=("self",)).get(pk=row.pk)
         claimed.conclude(done=row.wanted, attempts=0, **findings.board)
         _replace(board, findings)
-        Leaderboard.objects.filter(pk=pk).update(version=F("version") + 1)
+        Leaderboard.objects.filter(pk=row.pk).update(version=F("version") + 1)
 
 
 UNCERTAINTY: Final = jobs.Job(UNCERTAINTY_JOB, waiting=waiting_boards, perform=uncertainty_perform)
@@ -154,3 +154,54 @@ def _replace(board: Leaderboard, findings: Findings) -> None:
 def row_tiers(board: Leaderboard) -> dict[int, int | None]:
     """The tier of each row, by the replicates that are known now; nothing is written."""
     return {row.entry_id: row.tier for row in _look(board).rows}
+
+
+def compare(board: Leaderboard, ranked: Known, stands: Standings, direction: Direction) -> BoardComparison:
+    """The best rows against each other, and all rows by their score."""
+    low, high = np.quantile(ranked.scores, OUTSIDE)  # one hopeless score must not make all others look alike
+    bars = min(MOST_BARS, max(5, round(len(ranked.scores) ** 0.5)))
+    rank_change, by_noise = rank_changes(board, ranked, direction)
+    counts, edges = np.histogram(np.clip(ranked.scores, low, high), bars, (low, high))
+    return BoardComparison(
+        leaderboard=board,
+        entries=[ranked.entries[place].pk for place in stands.top],
+        beats=np.nan_to_num(stands.beats, nan=0.5).round(4).tolist(),
+        surely_beats=stands.surely_beats.tolist(),
+        edges=edges.tolist(),
+        counts=counts.tolist(),
+        rank_change=rank_change,
+        rank_change_by_noise=by_noise,
+    )
+
+
+def unseen_items(board: Leaderboard) -> int:
+    """The number of items of the sealed board that this one will be compared with; 0 without one."""
+    competition = board.phase.competition_id
+    boards = Leaderboard.objects.filter(phase__competition=competition, is_hidden=False).select_related("phase")
+    sealed = [other.pk for other in boards if not scores_are_public(other) and compared_board(other) == board]
+    known = BoardUncertainty.objects.filter(leaderboard__in=sealed).aggregate(items=Max("items"))
+    return known["items"] or 0
+
+
+def rank_changes(board: Leaderboard, ranked: Known, direction: Direction) -> tuple[float | None, float | None]:
+    """The mean change of rank at the reveal, and that which noise alone would make."""
+    if board.phase.revealed_at is None or (before := compared_board(board)) is None:
+        return None, None
+    column = primary_column(list(before.columns.all()))
+    if column is None:
+        return None, None
+    other, _, _ = known_rows(before, column)
+    rows = {entry.team_id: row for row, entry in enumerate(other.entries)}
+    pairs = [(row, rows[entry.team_id]) for row, entry in enumerate(ranked.entries) if entry.team_id in rows]
+    if len(pairs) < 2:
+        return None, None
+    here, there = (np.array(places) for places in zip(*pairs, strict=True))
+    change = float(
+        np.abs(np.argsort(np.argsort(here)) - np.argsort(np.argsort(there))).mean()
+    )  # both in the boards' order
+    by_noise = expected_rank_change(
+        (other.scores[there], other.replicates[there]),
+        (ranked.scores[here], ranked.replicates[here]),
+        direction=direction,
+    )
+    return change, None if np.isnan(by_noise) else by_noise

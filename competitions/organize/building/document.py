@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 import yaml
 
 import scoring
-from competitions.organize.answers import About, Schedule, Values
+from competitions.organize.answers import About, Schedule, ScoreOnScale, Values
 from files.bundles.faults import YAML_NAME
 
 PROGRAMS: Final = Path(scoring.__file__).resolve().parent / "programs"
@@ -38,11 +38,12 @@ class Answers:
 
 @dataclass(frozen=True)
 class Sample:
-    """The file that is scored on trial, and what its row on the board is called."""
+    """The file that is scored on trial, its row's name on the board, and scores to compare with."""
 
     path: Path
     team: str
     is_code: bool = False
+    scale: Sequence[ScoreOnScale] = ()
 
 
 # Does what reads uploaded files in a child with limits: a function, or a request to the program for tables. What names a

@@ -13,20 +13,26 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.text import slugify
 
+from accounts.models import User
 from competitions.bundles.importing.importer import Imported, bundle_import
 from competitions.catalog.models import Competition
 from competitions.catalog.publishing import NotReady, competition_publish
+from competitions.catalog.services import current_rules
 from competitions.organize.building.document import Sample
 from competitions.organize.building.removal import competition_remove
-from competitions.organize.building.trials import trial_begin
 from competitions.organize.building.writing import bundle_write_draft
 from competitions.organize.models import CompetitionDraft
 from competitions.organize.refusals import ALREADY_PUBLISHED, NOT_BUILT
 from competitions.organize.steps.paths import require_complete
-from competitions.submissions.states import State
+from competitions.resources.storage import CHUNK_BYTES
+from competitions.resources.uploads import upload_whole
+from competitions.submissions.models import Submission
+from competitions.submissions.services import NewSubmission, submission_create
+from competitions.submissions.states import Kind, State
+from competitions.teams.services import register, team_create
 from core.background import jobs
 from core.background.bounded import Stopped
-from core.background.rows import Claim, ClaimLost, claim
+from core.background.rows import Claim, ClaimLost, claims
 from core.refusals import Refusal
 from files.bundles.faults import InvalidBundle
 
@@ -65,6 +71,14 @@ def draft_publish(*, draft: CompetitionDraft) -> Competition:
     return locked.competition
 
 
+def draft_ready(draft: CompetitionDraft) -> Competition:
+    """The draft's competition, once it could be published now. Raises as `draft_publish`."""
+    if draft.competition is None:
+        raise NOT_BUILT()
+    _require_tried(draft)
+    return draft.competition
+
+
 def draft_end(sender: type[Competition], competition: Competition, **kwargs: Any) -> None:
     """Receiver of `competition_publishing`: a draft has done its work and goes.
 
@@ -74,12 +88,16 @@ def draft_end(sender: type[Competition], competition: Competition, **kwargs: Any
     draft = drafts.filter(competition=competition).first()
     if draft is None:
         return
+    _require_tried(draft)
+    draft.delete()
+
+
+def _require_tried(draft: CompetitionDraft) -> None:
     if not draft.is_up_to_date:
         raise NOT_BUILT()
     require_complete(draft)  # what was read in a file since the build may contradict an answer
     if draft.trial.status != State.FINISHED if draft.trial else draft.is_tried:
         raise NotReady("the trial has not been scored. Wait for it, or look at what it says")
-    draft.delete()
 
 
 def waiting_builds() -> QuerySet[CompetitionDraft]:
@@ -87,15 +105,12 @@ def waiting_builds() -> QuerySet[CompetitionDraft]:
     return CompetitionDraft.objects.filter(build=CompetitionDraft.Build.WAITING)
 
 
-def build_perform(pk: int) -> None:
+@claims(waiting_builds, "owner", "competition")
+def build_perform(draft: CompetitionDraft, claimed: Claim) -> None:
     """Build the competition or store what is wrong; do nothing if it is done or another process does it."""
-    claimed = claim(waiting_builds(), pk)
-    if claimed is None:
-        return
-    draft = CompetitionDraft.objects.select_related("owner", "competition").get(pk=pk)
     if draft.attempts > settings.BACKGROUND_ATTEMPTS:
         claimed.release(build=CompetitionDraft.Build.FAILED, build_step="", build_faults=[OURS])
-        log.error("build_given_up", draft=pk)
+        log.error("build_given_up", draft=draft.pk)
         return
     with claimed.kept():
         _build(draft, claimed)
@@ -161,6 +176,7 @@ def _take_over(draft: CompetitionDraft, claimed: Claim, sample: Sample | None, i
     """
     now, competition = timezone.now(), imported.competition
     if draft.competition is not None:
+        _keep_plan(draft.competition, competition)
         competition_remove(draft.competition, now=now)
     _prepare_trial(competition)
     claimed.conclude(
@@ -168,7 +184,15 @@ def _take_over(draft: CompetitionDraft, claimed: Claim, sample: Sample | None, i
         build_step="",
         built_version=draft.version,
         competition=competition,
+        score_scale=list(sample.scale) if sample else [],
         **_begin_trial(draft, competition, sample),
+    )
+
+
+def _keep_plan(former: Competition, competition: Competition) -> None:
+    """A planned publication is of the draft, whose competition is another after each build."""
+    Competition.objects.filter(pk=competition.pk).update(
+        **Competition.objects.values("publish_at", "publish_despite", "publish_fault").get(pk=former.pk)
     )
 
 
@@ -179,3 +203,27 @@ def _prepare_trial(competition: Competition) -> None:
         competition.slug = slug
     competition.is_trial = True
     competition.save(update_fields=["slug", "is_trial"])
+
+
+def trial_begin(competition: Competition, *, sample: Sample, owner: User, now: datetime) -> Submission:
+    """Send the sample in to the first phase. The refusals are those of any submission.
+
+    Its row stays on the board as a baseline: what everybody should beat.
+    """
+    phase = competition.phases.select_related("competition__queue").earliest("index")
+    rules = current_rules(competition)
+    assert rules is not None, "every bundle of the guided path has rules"
+    register(user=owner, competition=competition, rules_version=rules.number, now=now)
+    team_create(user=owner, competition=competition, name=sample.team, now=now, is_baseline=True)
+    with sample.path.open("rb") as file:
+        upload = upload_whole(
+            user=owner,
+            file_name=sample.path.name,
+            size_bytes=sample.path.stat().st_size,
+            chunks=iter(lambda: file.read(CHUNK_BYTES), b""),
+            now=now,
+        )
+    kind = Kind.CODE if sample.is_code else Kind.PREDICTION
+    return submission_create(
+        NewSubmission(user=owner, phase=phase, upload=upload, kind=kind, description=sample.team), now=now
+    )

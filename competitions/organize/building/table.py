@@ -4,7 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from competitions.organize.answers import Columns, MetricChoice, MetricFacts, Plan, Predictions, Split
+import structlog
+
+from competitions.catalog.models.sections.data import read_descriptions
+from competitions.organize.answers import Columns, MetricChoice, MetricFacts, Plan, Predictions, ScoreOnScale, Split
 from competitions.organize.building.document import (
     Answers,
     Bounded,
@@ -17,8 +20,12 @@ from competitions.organize.building.document import (
     phase,
     write_yaml,
 )
-from competitions.organize.steps.table import PREDICTIONS, metric_facts
+from competitions.organize.steps.table.metric import metric_facts
+from competitions.organize.steps.table.predictions import PREDICTIONS
 from competitions.organize.tables.writing import BASELINE, SAMPLE_ROLE
+from core.refusals import Refusal
+
+log = structlog.get_logger(__name__)
 
 
 def write_table(answers: Answers, folder: Path, bounded: Bounded) -> Sample:
@@ -45,9 +52,21 @@ def write_table(answers: Answers, folder: Path, bounded: Bounded) -> Sample:
     reference = bounded({"do": "write", "target": str(folder), "plan": plan})
     copy_program(folder, "table")
     write_yaml(folder, _document(answers, metrics, reference), answers.texts)
+    scale = _scale(answers, folder, bounded)
     if SAMPLE_ROLE in answers.files:
-        return Sample(folder / reference["sample"], "Sample submission")
-    return Sample(folder / BASELINE, "Constant baseline")
+        return Sample(folder / reference["sample"], "Sample submission", scale=scale)
+    return Sample(folder / BASELINE, "Constant baseline", scale=scale)
+
+
+def _scale(answers: Answers, folder: Path, bounded: Bounded) -> Sequence[ScoreOnScale]:
+    """Scores to read the trial's by; without them the competition is built nevertheless."""
+    path, name = answers.files.get("training", (None, ""))
+    try:
+        answer = bounded({"do": "scale", "target": str(folder), "training": [str(path), name] if path else None})
+    except Refusal as refusal:
+        log.warning("no_score_scale", why=refusal.detail)
+        return ()
+    return cast("Sequence[ScoreOnScale]", answer["scale"])
 
 
 def _document(answers: Answers, metrics: Sequence[MetricFacts], reference: dict[str, Any]) -> dict[str, object]:
@@ -64,6 +83,9 @@ def _document(answers: Answers, metrics: Sequence[MetricFacts], reference: dict[
         "prediction_format": {"table": reference["schema"]},
         "leaderboards": boards,
     }
+    described = read_descriptions(cast("Columns", answers.steps["columns"])["descriptions"])
+    if described:
+        extra["column_descriptions"] = "\n".join(f"{name}: {meaning}" for name, meaning in described.items())
     if len(boards) > 1:
         extra["reveal"] = instant(answers.schedule["closes_at"])
     sample = reference["sample"]

@@ -92,10 +92,28 @@ class ChangeForm(EditForm[Any]):
         """Headings of the groups that are not folded."""
         return {title for title, _ in self.groups}
 
+    def applies(self, title: str) -> bool:
+        """True for a group of settings that have an effect with the other values of the form."""
+        return True
+
     @property
     def grouped(self) -> list[Group]:
-        """The visible fields under their headings."""
-        shown = [(title, [self[name] for name in names if name in self.fields]) for title, names in self.groups]
+        """The visible fields under their headings, of groups that apply."""
+        return self._groups(applying=True)
+
+    @property
+    def set_aside(self) -> list[Group]:
+        """The visible fields of groups that do not apply."""
+        return self._groups(applying=False)
+
+    @property
+    def shows_set_aside(self) -> bool:
+        """True where a group that does not apply has a value of its own, or an error."""
+        return any(group.is_open for group in self.set_aside)
+
+    def _groups(self, *, applying: bool) -> list[Group]:
+        titles = [(title, names) for title, names in self.groups if self.applies(title) is applying]
+        shown = [(title, [self[name] for name in names if name in self.fields]) for title, names in titles]
         is_open = self.open_groups
         return [
             Group(title, fields, self.explained.get(title, ""), title in is_open) for title, fields in shown if fields

@@ -27,11 +27,13 @@ from competitions.web.forms import offer
 
 FORMAT: Final = "prediction_format"
 SIZES: Final = ("memory_bytes", "output_bytes", "scoring_memory_bytes")
+TAKES: Final = {"prediction": "accepts_predictions", "code": "accepts_code", "dataset": "accepts_datasets"}
 TASK_FIELDS: Final = ("tasks", "dataset_check", "smoke_task")
 OPEN_FOR: Final = timedelta(weeks=4)
 ALWAYS_OPEN: Final = frozenset({"Name", "Scores", "Dates (UTC)", "Quota of a team", "What is submitted"})
 EXPLAINED: Final = {
     "What is submitted": "Which kinds of files teams send, what they are checked against, and on which tasks they are run.",
+    "Agents, text files and Codabench": "Who submits beside people, and how files are checked and run.",
     "A board that grows by datasets": "Leave it empty unless teams submit datasets, too.",
     "Smoke run": "Code runs on it before anything hidden is touched; teams may download all of its files, labels included.",
     "Quota of a team": "What fails by a fault of the site or of the organizers is not counted.",
@@ -96,6 +98,7 @@ class PhaseForm(CompetitionForm):
         widgets: ClassVar[Mapping[str, object]] = dict.fromkeys(SIZES, forms.TextInput) | {
             "tasks": forms.CheckboxSelectMultiple,
             "description": forms.Textarea(attrs={"rows": 3}),
+            "column_descriptions": forms.Textarea(attrs={"rows": 6}),
         }
 
     def __init__(self, *args: Any, by: User, **kwargs: Any) -> None:
@@ -179,6 +182,11 @@ class PhaseForm(CompetitionForm):
         if before is not None and before.main_board is not None:
             copy_board(before.main_board, phase, now=now)
         return phase
+
+    def applies(self, title: str) -> bool:
+        """Judge by the kinds of submissions that are chosen in the form now."""
+        kinds = Phase.form_kinds.get(title)
+        return kinds is None or any(self[field].value() for kind, field in TAKES.items() if kind in kinds)
 
     @property
     def open_groups(self) -> set[str]:

@@ -1,7 +1,7 @@
 """Forms of proposals, and what their page says of progress and failures."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from django import forms
 from django.db.models import QuerySet
@@ -51,7 +51,7 @@ class ProposalSettingsForm(forms.ModelForm[Proposal]):
         boards = Leaderboard.objects.filter(phase__competition=competition).select_related("phase")
         offer(self, "board", boards).empty_label = "None"
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> dict[str, object]:
         values = super().clean() or {}
         if values.get("board") is not None and not values.get("column_key"):
             self.add_error("column_key", "Name the score that the column shows, as in scores.json.")

@@ -16,7 +16,7 @@ from competitions.organize.tables.program import work_on_tables
 from competitions.resources.storage import local_copy, store_path
 from core.background import jobs
 from core.background.bounded import OverBounds, Stopped
-from core.background.rows import Claim, claim
+from core.background.rows import Claim, claims
 
 log = structlog.get_logger(__name__)
 OURS: Final = "It could not be read by a fault of ours; the administrators find it in the log. Upload it again."
@@ -28,17 +28,14 @@ def waiting_solutions() -> QuerySet[NewSolution]:
     return NewSolution.objects.filter(state=State.READING)
 
 
-def solution_perform(pk: int) -> None:
+@claims(waiting_solutions, "task__competition", "file", "compared_with")
+def solution_perform(solution: NewSolution, claimed: Claim) -> None:
     """Compare one new solution; do nothing if nobody asks for it any more."""
-    claimed = claim(waiting_solutions(), pk)
-    if claimed is None:
-        return
-    solution = NewSolution.objects.select_related("task__competition", "file", "compared_with").get(pk=pk)
     try:
         with claimed.kept():
             _compare(solution, claimed)
     except Stopped:
-        log.info("solution_comparison_stopped", solution=pk)
+        log.info("solution_comparison_stopped", solution=solution.pk)
 
 
 SOLUTION: Final = jobs.Job(
@@ -60,7 +57,7 @@ def _compare(solution: NewSolution, claimed: Claim) -> None:
         claimed.release(state=State.READY, facts=answer["facts"], reference=store_path(target))
 
 
-def _answer(solution: NewSolution, target: Path, claimed: Claim) -> dict[str, Any]:
+def _answer(solution: NewSolution, target: Path, claimed: Claim) -> dict[str, object]:
     with ExitStack() as opened:
         sample = _sample(solution.task)
         request = {

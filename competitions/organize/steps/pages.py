@@ -1,15 +1,43 @@
 """The last step: pages that are written from the answers to all others."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final, cast
 
 from django import forms
+from django.template.loader import render_to_string
 
-from competitions.organize.building.texts import default_texts
+from competitions.organize.answers import MetricChoice
+from competitions.organize.models import CompetitionDraft
+from competitions.organize.steps.questions import question_answered
 from competitions.organize.steps.step import Step, StepForm
+from competitions.organize.steps.table.data import SAMPLE
+from competitions.organize.steps.table.metric import metric_facts
+from competitions.organize.tables.writing import SAMPLE as MADE_SAMPLE
+from scoring.metrics import METRICS
+from scoring.tables.reading.file_types import table_ending
 
-if TYPE_CHECKING:
-    from competitions.organize.models import CompetitionDraft
+PAGES: Final = ("overview", "data", "evaluation", "rules")
+
+
+def default_texts(draft: CompetitionDraft) -> dict[str, str]:
+    """Markdown by page. What was not answered yet is left out."""
+    context: dict[str, object] = {"draft": draft, "start": draft.start, **_answers(draft)}
+    return {name: render_to_string(f"organize/guided/texts/{name}.md", context).strip() + "\n" for name in PAGES}
+
+
+def _answers(draft: CompetitionDraft) -> dict[str, object]:
+    names = ("about", "schedule", "columns", "metric", "split", "dataset", "program")
+    answers: dict[str, object] = {name: question_answered(draft, name) for name in names}
+    titles = (
+        [metric["title"] for metric in metric_facts(cast("MetricChoice", answers["metric"]))]
+        if answers["metric"]
+        else []
+    )
+    sample = next((file for file in draft.files.all() if file.role == SAMPLE.role), None)
+    file_name = SAMPLE.role + table_ending(sample.file_name if sample else MADE_SAMPLE)
+    chosen = METRICS.get(str((answers["metric"] or {}).get("metric"))) if isinstance(answers["metric"], dict) else None
+    answers["formula"] = chosen.formula if chosen else ""
+    return answers | {"metric_title": "".join(titles[:1]), "more_titles": titles[1:], "sample_name": file_name}
 
 
 class PagesForm(StepForm):
@@ -24,7 +52,7 @@ class PagesForm(StepForm):
         label="Rules", widget=forms.Textarea(attrs={"rows": 10}), help_text="Everybody accepts them to take part."
     )
 
-    def __init__(self, draft: "CompetitionDraft", data: Mapping[str, object] | None = None) -> None:
+    def __init__(self, draft: CompetitionDraft, data: Mapping[str, object] | None = None) -> None:
         self.defaults = {f"{name}_text": text for name, text in default_texts(draft).items()}
         super().__init__(draft, None if data is None else self.defaults | {name: data[name] for name in data})
 

@@ -8,7 +8,11 @@ from competitions.organize.steps.code import FILES, PROGRAM
 from competitions.organize.steps.common import ABOUT, SCHEDULE
 from competitions.organize.steps.dataset import DATASET, LABELS, LSC_DATASET, LSC_LABELS
 from competitions.organize.steps.step import Step, form_values
-from competitions.organize.steps.table import COLUMNS, DATA, METRIC, PREDICTIONS, SPLIT
+from competitions.organize.steps.table.columns import COLUMNS
+from competitions.organize.steps.table.data import DATA
+from competitions.organize.steps.table.metric import METRIC
+from competitions.organize.steps.table.predictions import PREDICTIONS
+from competitions.organize.steps.table.split import SPLIT
 
 Start = CompetitionDraft.Start
 QUESTIONS: Final[Mapping[str, tuple[Step, ...]]] = {

@@ -10,7 +10,7 @@ from django.http import QueryDict
 from competitions.organize.refusals import WRONG_KIND_OF_FILE
 from core.refusals import InvalidFile
 from scoring.errors import ScoringInputError
-from scoring.tables.file_types import require_no_spreadsheet
+from scoring.tables.reading.file_types import require_no_spreadsheet
 
 if TYPE_CHECKING:
     from competitions.organize.models import CompetitionDraft

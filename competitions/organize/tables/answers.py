@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from competitions.organize.tables.comparing import compare_solution
 from competitions.organize.tables.reading import recognise_table
+from competitions.organize.tables.scale import score_scale
 from competitions.organize.tables.writing import write_files
 from scoring.errors import ScoringInputError
 
@@ -12,6 +13,7 @@ WORK: Final[Mapping[str, Callable[..., Mapping[str, object]]]] = {
     "recognise": recognise_table,
     "write": write_files,
     "compare": compare_solution,
+    "scale": score_scale,
 }
 
 

@@ -17,8 +17,8 @@ from scoring.reference import TABLE_DESCRIPTION
 from scoring.tables import table_reference
 from scoring.tables.align import read_ids
 from scoring.tables.columns import schema_for
-from scoring.tables.file_types import join_values
-from scoring.tables.files import SHOWN, open_table, read_source, require_rows
+from scoring.tables.reading.file_types import join_values
+from scoring.tables.reading.files import SHOWN, open_table, read_source, require_rows
 from scoring.tables.recognise import require_plain_numbers
 from scoring.tables.scores import score_table
 from scoring.tables.splitting import USAGE, read_usage, usage_column

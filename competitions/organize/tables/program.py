@@ -1,7 +1,6 @@
 """Has the tables of a draft read or written, with limits that the kernel keeps."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from django.conf import settings
 
@@ -13,8 +12,10 @@ def bounds() -> Bounds:
     return Bounds(wall_s=settings.CHECK_WALL_S, cpu_s=settings.CHECK_CPU_S, memory_bytes=settings.CHECK_MEMORY_BYTES)
 
 
-def work_on_tables(request: Mapping[str, object], *, is_wanted: Callable[[], bool], every_s: float) -> dict[str, Any]:
+def work_on_tables(
+    request: Mapping[str, object], *, is_wanted: Callable[[], bool], every_s: float
+) -> dict[str, object]:
     """The answer to a request; its `fault` names what is wrong with a file. Raises as `run_bounded`."""
     call = Call("competitions.organize.tables.answers:answer", dict(request))
-    answer: dict[str, Any] = run_bounded(call, bounds(), is_wanted=is_wanted, every_s=every_s)
+    answer: dict[str, object] = run_bounded(call, bounds(), is_wanted=is_wanted, every_s=every_s)
     return answer

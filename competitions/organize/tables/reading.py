@@ -4,16 +4,19 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from competitions.organize.answers import Solution
 from files.text import is_storable
-from scoring.tables.files import open_table, read_source, require_rows
+from scoring.tables.reading.files import open_table, read_source, require_rows
 from scoring.tables.recognise import preview_table, require_plain_numbers
+from scoring.tables.splitting import read_instants
 from workers.protocol.texts import printable
 
 BARS: Final = 12
 MAX_SHAPES: Final = 60
+SHARES: Final = 100
 
 
 def recognise_table(path: str, file_name: str) -> dict[str, Solution]:
@@ -24,7 +27,19 @@ def recognise_table(path: str, file_name: str) -> dict[str, Solution]:
         require_plain_numbers(table, source)
         preview = preview_table(table, source)
     shapes = {column.name: _bars(table[column.name]) for column in preview.columns[:MAX_SHAPES]}
-    return {"preview": _storable(preview.as_json() | {"shapes": shapes})}
+    instants = {column.name: _quantiles(table[column.name]) for column in preview.columns[:MAX_SHAPES]}
+    dated = {name: quantiles for name, quantiles in instants.items() if quantiles}
+    return {"preview": _storable(preview.as_json() | {"shapes": shapes, "instants": dated})}
+
+
+def _quantiles(column: pl.Series) -> list[str]:
+    """Of a column of dates, instants between which equal shares of the rows are; empty for another column."""
+    instants = read_instants(column)
+    if instants is None or instants.n_unique() < 2:
+        return []
+    ordered = instants.sort()
+    places = [round(share * (len(ordered) - 1) / SHARES) for share in range(SHARES + 1)]
+    return [ordered[place].isoformat() for place in places]
 
 
 def _storable(value: Any) -> Any:

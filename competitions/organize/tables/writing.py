@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
@@ -16,12 +17,12 @@ from scoring.tables.align import read_ids
 from scoring.tables.baselines import constant_baseline, sample_submission
 from scoring.tables.check import check_table
 from scoring.tables.columns import require_column, schema_like
-from scoring.tables.encodings import wide_encoding, write_as_utf8
-from scoring.tables.file_types import join_values, table_ending
-from scoring.tables.files import LIMIT_BYTES, read_table
+from scoring.tables.reading.encodings import wide_encoding, write_as_utf8
+from scoring.tables.reading.file_types import join_values, table_ending
+from scoring.tables.reading.files import LIMIT_BYTES, read_table
 from scoring.tables.samples import THE_SAMPLE, match_columns, require_sample, schema_with_names
 from scoring.tables.schema import TableSchema
-from scoring.tables.splitting import USAGE, read_usage, with_usage
+from scoring.tables.splitting import USAGE, read_usage, with_usage, with_usage_by_time
 
 SAMPLE_ROLE: Final = "sample_submission"
 PLAIN_TEXTS: Final = (".csv", ".tsv", ".tab", ".jsonl", ".ndjson")
@@ -136,6 +137,8 @@ def divide(solution: pl.DataFrame, split: Split, targets: list[str]) -> pl.DataF
     plain = solution.drop(USAGE, strict=False)
     if how == "none":
         return plain
+    if how == "time":
+        return with_usage_by_time(plain, column=split["time"], cut=datetime.fromisoformat(split["cut"]))
     by = split["by"] or targets[0]
     named = {"stratified": {"stratify": by}, "grouped": {"group": by}}.get(how, {})
     return with_usage(plain, fraction=split["percent"] / 100, seed=split["seed"], **named)

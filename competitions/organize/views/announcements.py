@@ -1,7 +1,10 @@
 """Announcements and mail in the organizer's workspace."""
 
 import uuid
+from datetime import datetime
+from typing import Any
 
+from django import forms
 from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
@@ -11,12 +14,13 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.views import person
 from competitions.catalog.models import Announcement, Competition
-from competitions.catalog.texts.announcements import announcement_withdraw
+from competitions.catalog.texts.announcements import announcement_save, announcement_withdraw
 from competitions.organize.forms import SendForm
 from competitions.organize.models import OrganizersMail
-from competitions.organize.views.changes import render_page
+from competitions.organize.steps.common import Moment
+from competitions.organize.views.editing.changes import render_page
 from competitions.organize.views.workspace import managed_competition
-from competitions.organize.workspace.announcements import AnnouncementForm
+from competitions.organize.workspace.editing import EditForm
 from competitions.organize.workspace.mails import MAILS_A_DAY, MailForm, mail_send, recipients
 from competitions.web.visit import visit
 
@@ -97,3 +101,26 @@ def _send(request: HttpRequest, competition: Competition, form: MailForm) -> Htt
         "key": uuid.uuid4(),
     }
     return render_page(request, competition, "organize/messages/mail_confirm.html", context, tab="mail")
+
+
+class AnnouncementForm(EditForm[Announcement]):
+    """Text in Markdown. Without a date it is shown as soon as it is saved."""
+
+    published_at = Moment(
+        label="Publish at (UTC)",
+        required=False,
+        help_text="Empty: now. A date that is to come keeps it back until then.",
+    )
+
+    class Meta:
+        model = Announcement
+        fields = ("title", "body", "published_at")
+        widgets = {"body": forms.Textarea(attrs={"rows": 12})}
+        labels = {"body": "Text"}
+        help_texts = {"body": "Markdown, with images of the competition."}
+
+    def publish(self, now: datetime) -> Announcement:
+        """Store it as the form says; one that is shown already keeps its date."""
+        announcement: Any = self.instance
+        announcement.published_at = self.cleaned_data["published_at"] or now
+        return announcement_save(announcement=announcement, now=now)

@@ -16,7 +16,7 @@ from accounts.views import person
 from competitions.discussions import moderation
 from competitions.discussions.models import MAX_REASON, Post, Report, Topic, Writer
 from competitions.discussions.rights import require_discussion
-from competitions.organize.views.changes import render_page
+from competitions.organize.views.editing.changes import render_page
 from competitions.organize.views.workspace import managed_competition
 from competitions.web.forms import cleaned
 

@@ -14,7 +14,7 @@ from competitions.leaderboards.growing.missing_runs import cells_rerun
 from competitions.leaderboards.reading.slices import have_slices, slices_csv
 from competitions.leaderboards.reading.submissions_export import submissions_csv
 from competitions.organize.forms import SubmissionsForm
-from competitions.organize.views.changes import render_page
+from competitions.organize.views.editing.changes import render_page
 from competitions.organize.views.teams import list_page
 from competitions.organize.views.workspace import managed_competition
 from competitions.organize.workspace.submissions import (

@@ -1,11 +1,13 @@
 """Teams and registrations in the organizer's workspace."""
 
-from typing import Any
+from datetime import datetime
+from typing import Any, ClassVar
 from uuid import UUID
 
 from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, QueryDict, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
@@ -17,9 +19,9 @@ from competitions.catalog.models import Competition
 from competitions.disclosure.readers import Reader, reader_for
 from competitions.environments.models import EnvironmentFile
 from competitions.environments.services import environment_file_remove
-from competitions.organize.editing.teams import TeamForm
+from competitions.organize.editing.change_form import CompetitionForm
 from competitions.organize.forms import BulkForm
-from competitions.organize.views.changes import change_page, render_page
+from competitions.organize.views.editing.changes import change_page, render_page
 from competitions.organize.views.workspace import managed_competition
 from competitions.organize.workspace import registrations as registration_list
 from competitions.organize.workspace import teams as team_list
@@ -27,9 +29,30 @@ from competitions.organize.workspace.registrations import registrations_csv
 from competitions.organize.workspace.submissions import submission_rows
 from competitions.submissions.models import Submission
 from competitions.teams.models import Registration, Team
+from competitions.teams.refusals import TeamNameInvalid, TeamNameTaken
+from competitions.teams.services import team_save
 from competitions.web.forms import cleaned
+from core.spreadsheets import csv_download
 
 SHOWN_SUBMISSIONS = 10  # the newest, on a team's page
+
+
+class TeamForm(CompetitionForm):
+    """A team's name, and whether it is a baseline."""
+
+    class Meta:
+        model = Team
+        fields = ("name", "is_baseline")
+        labels: ClassVar[dict[str, str]] = {"is_baseline": "Baseline"}
+        help_texts: ClassVar[dict[str, str]] = {"name": "Boards and the team's own pages show it from then on."}
+
+    def write(self, now: datetime) -> Team:
+        team: Team = self.instance
+        try:
+            team_save(team=team)
+        except (TeamNameInvalid, TeamNameTaken) as refusal:
+            raise ValidationError({"name": refusal.detail}) from refusal
+        return team
 
 
 def _reader(request: HttpRequest) -> Reader:
@@ -90,11 +113,7 @@ def teams_csv(request: HttpRequest, slug: str) -> HttpResponseBase:
     """The teams that the address asks for, all of them, as a file."""
     competition = managed_competition(request, slug)
     form, best = _filtered_teams(request, competition)
-    return StreamingHttpResponse(
-        team_list.team_lines(form.narrowed(best), best),
-        content_type="text/csv; charset=utf-8",
-        headers={"Content-Disposition": f'attachment; filename="{slug}-teams.csv"'},
-    )
+    return csv_download(team_list.team_lines(form.narrowed(best), best), f"{slug}-teams")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

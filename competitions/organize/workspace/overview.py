@@ -18,6 +18,7 @@ from competitions.leaderboards.reading.board import baseline_entries, best_of_al
 from competitions.leaderboards.reading.submission_scores import load_boards
 from competitions.organize.models import CompetitionDay
 from competitions.organize.workspace.queue import queue_state
+from competitions.runs.accounting.gpu_hours import allowance
 from competitions.runs.models import Run
 from competitions.runs.starting import unstarted_submissions
 from competitions.submissions.models import Submission
@@ -46,6 +47,7 @@ def attention_items(competition: Competition, *, now: datetime) -> list[Attentio
         *_failed_by_us(competition, now),
         *_unstarted(competition),
         *_registrations(competition),
+        *_gpu_hours(competition, now),
         *(Attention(f"{warning.where}: {warning.text}") for warning in competition_warnings(competition)),
     ]
 
@@ -61,6 +63,16 @@ def _failed_by_us(competition: Competition, now: datetime) -> list[Attention]:
     url = reverse("organize:submissions", args=[competition.slug]) + "?state=failed"
     text = f"{_count_words(count, 'submission')} of this week failed by the competition's own setup. Mend it, and run them again."
     return [Attention(text, url, "See them")]
+
+
+def _gpu_hours(competition: Competition, now: datetime) -> list[Attention]:
+    left = allowance(competition, now=now)
+    if not left.is_nearly_spent:
+        return []
+    text = f"{left.used:,.0f} of {left.given:,} GPU hours of this month are used."
+    if left.is_spent:
+        text = f"The {left.given:,} GPU hours of this month are used up: runs with a GPU wait for the next month."
+    return [Attention(text, reverse("organize:usage", args=[competition.slug]), "See what used them")]
 
 
 def _unstarted(competition: Competition) -> list[Attention]:

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from competitions.compute.launchers import launcher_by_token, launcher_queue, launcher_report
 from competitions.compute.models import Launcher
-from competitions.runs.leases.results import InvalidResult
+from competitions.runs.leases.reports import InvalidResult
 from competitions.runs.queue.demand import class_depth, launcher_depth, queue_depths
 from competitions.runs.worker_api.views import UNAUTHORIZED, bearer, body_message, message_limit, worker_view
 from workers.protocol.hosts import Isolation

@@ -47,8 +47,11 @@ def _interrupt(run: Run, *, detail: str, actor: str, is_answered: bool, now: dat
 def runs_follow_job(*, job: ClusterJob, now: datetime, **_: object) -> None:
     """Take back what the worker of an ended job still holds, and say in the history how the job ended.
 
-    Where the job did not end by the cluster's decision, the worker is lost, as one whose lease ran out.
+    Where the job did not end by the cluster's decision, the worker is lost, as one whose lease ran out. A job whose kind left the
+    launcher's file may go on in the cluster: its worker's leases say whether it does.
     """
+    if job.end_reason == ClusterJob.End.KIND_REMOVED:
+        return
     words = f"The cluster's job {job.job} ended: {job.get_end_reason_display()}."
     of_job = {"worker__queue": job.queue_id, "worker__job": job.job}
     held = Run.objects.select_for_update(of=("self",)).filter(state__in=HELD, **of_job)

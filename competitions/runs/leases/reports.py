@@ -1,21 +1,23 @@
 """Reports of a worker about a run that it holds: heartbeats, giving it back, and the attempt's result.
 
-A worker holds a run by a lease, whose id fences: whoever speaks with an old one gets `LeaseLost` and changes nothing. Results are
-kept as disclosure lets everybody who sees the run read them; the scoring program's own words go into its log.
+A worker holds a run by a lease, whose id fences: whoever speaks with an old one gets `LeaseLost` and changes nothing. The
+scores of a result are checked against the board. Results are kept as disclosure lets everybody who sees the run read them; the
+scoring program's own words go into its log.
 """
 
+import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.conf import settings
+from django.core import signing
 from django.db import transaction
 
 from competitions.compute.models import ComputeWorker
-from competitions.disclosure.attempt_reports import AttemptReport, disclosed_meters, disclosed_report
+from competitions.disclosure.outputs import AttemptReport, disclosed_meters, disclosed_report
 from competitions.disclosure.streams import LogStream
-from competitions.runs.leases.results import InvalidResult, Result
 from competitions.runs.leases.retries import retry_elsewhere
 from competitions.runs.models import Attempt, Run, RunLog, RunOutput, RunUsage
 from competitions.runs.queue.ranking import give_turn_back
@@ -23,11 +25,100 @@ from competitions.runs.queue.smoke import queue_after_smoke_run
 from competitions.runs.refusals import AttemptAnswered, LeaseLost
 from competitions.runs.transitions import record_attempt, run_move
 from competitions.submissions.states import HELD, Reason, State
+from core.refusals import Refusal
+from workers.protocol.calls import METERED
 from workers.protocol.plan import Needs
+from workers.protocol.results import Complete, Outcome, StageRecord
+from workers.protocol.stages import StageName
 from workers.protocol.usage import StageUsage
 
 NO_OUTPUTS: Final[Mapping[str, str]] = {}
 LAST_PIECE: Final = 2**31 - 1  # behind all pieces of a log that a worker numbers
+RUN_TOKEN_SALT: Final = "podium.runs.token"
+MAX_SCORE: Final = sys.float_info.max
+TARGETS: Final = {
+    Outcome.FINISHED: State.FINISHED,
+    Outcome.INGESTED: State.QUEUED,
+    Outcome.FAILED: State.FAILED,
+    Outcome.CANCELLED: State.CANCELLED,
+}
+
+
+class InvalidResult(Refusal):
+    code, http_status = "invalid_result", 422
+
+
+@dataclass(frozen=True)
+class Result:
+    """A checked answer. `reason` is empty unless the run failed; `scores` is empty unless it finished.
+
+    `target` is QUEUED when the run was ingested and waits for a worker that scores.
+    """
+
+    target: State
+    reason: str = ""
+    code: str = ""
+    detail: str = ""
+    refused_by: str = ""
+    scores: dict[str, float] = field(default_factory=dict)
+    stages: tuple[StageRecord, ...] = ()
+    meters: Mapping[str, object] = field(default_factory=dict)
+    receipt: dict[str, object] = field(default_factory=dict)
+    usage: tuple[StageUsage, ...] = ()
+
+
+def read_result(answer: Complete, *, columns: list[str]) -> Result:
+    """Return the answer as a result with scores by the board's column keys. Raises `InvalidResult`."""
+    is_finished = answer.outcome == Outcome.FINISHED
+    return Result(
+        target=TARGETS[answer.outcome],
+        reason=answer.reason or "" if answer.outcome == Outcome.FAILED else "",
+        code=answer.code,
+        detail=answer.detail,
+        refused_by=answer.refused_by,
+        scores=read_scores(answer.scores, columns=columns) if is_finished else {},
+        stages=answer.stages,
+        meters=_meters(answer.stages),
+        receipt=_receipt(answer),
+        usage=answer.usage,
+    )
+
+
+def read_scores(value: Any, *, columns: list[str]) -> dict[str, float]:
+    """Finite numbers for the board's columns; unknown names are left out.
+
+    Raises `InvalidResult` when no column has a score, or a score is not a finite number.
+    """
+    if not isinstance(value, dict):
+        raise InvalidResult("'scores' must be a mapping from column key to number.")
+    known = {key: number for key, number in value.items() if key in columns}
+    if columns and not known:
+        raise InvalidResult(
+            f"'scores' has {sorted(value)[:20]}, none of which is a column of the board; it has {sorted(columns)}."
+        )
+    for key, number in known.items():
+        if not _is_number(number) or not -MAX_SCORE <= number <= MAX_SCORE:  # False for NaN too
+            raise InvalidResult(f"The score {key!r} is {str(number)[:40]}; it must be a finite number.")
+    return {key: float(number) for key, number in known.items()}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _meters(stages: tuple[StageRecord, ...]) -> dict[str, int | float]:
+    """Meters to show: those of the ingestion container, which the budget is about.
+
+    Without one, those of the submission's own stage, else of the last stage.
+    """
+    by_name = {stage.name: stage for stage in reversed(stages)}
+    shown = by_name.get(StageName.INGESTION) or by_name.get(StageName.SUBMISSION) or next(reversed(stages), None)
+    return shown.model_dump(include=set(METERED), exclude_none=True) if shown else {}
+
+
+def _receipt(answer: Complete) -> dict[str, object]:
+    fields = {"stages", "timings", "host", "worker_version", "notes"}
+    return answer.model_dump(mode="json", include=fields, exclude_unset=True)
 
 
 def lease_end(now: datetime) -> datetime:
@@ -134,7 +225,7 @@ def run_complete(
     keep_usage(run, result.usage)
     result = _disclosed(run, result)
     if result.reason == Reason.INFRASTRUCTURE:
-        return retry_elsewhere(run, result, actor=worker_actor(run), now=now)
+        return retry_elsewhere(run, code=result.code, detail=result.detail, actor=worker_actor(run), now=now)
     ended = _end_ingestion if result.target == State.QUEUED else _end_run
     return ended(run, result, arrived, now)
 
@@ -264,3 +355,17 @@ def keep_usage(run: Run, lines: Iterable[StageUsage]) -> None:
     RunUsage.objects.bulk_create(
         rows.values(), update_conflicts=True, unique_fields=["run", "attempt", "stage"], update_fields=["line"]
     )
+
+
+def run_token(run: Run) -> str:
+    """The token by which a worker speaks about this run; it is worth nothing once the lease is over."""
+    return signing.dumps([str(run.pk), run.attempt, str(run.lease_id), run.submission_id], salt=RUN_TOKEN_SALT)
+
+
+def read_run_token(token: str) -> tuple[str, int, str, int | None] | None:
+    """(run id, attempt, lease id, submission) of a token, or None when it was not made here."""
+    try:
+        run_id, attempt, lease_id, *submission = signing.loads(token, salt=RUN_TOKEN_SALT)
+    except signing.BadSignature:
+        return None
+    return run_id, attempt, lease_id, submission[0] if submission else None  # of the first release: without

@@ -10,7 +10,6 @@ from django.conf import settings
 from django.db import transaction
 
 from competitions.compute.models import ComputeWorker
-from competitions.runs.leases.results import Result
 from competitions.runs.models import Attempt, Run
 from competitions.runs.transitions import record_attempt, run_move
 from competitions.submissions.states import HELD, Reason, State
@@ -33,13 +32,13 @@ def log_fields(run: Run) -> dict[str, object]:
     return {"submission": run.submission_id, "run": str(run.pk), "attempt": run.attempt}
 
 
-def retry_elsewhere(run: Run, result: Result, *, actor: str, now: datetime) -> State:
+def retry_elsewhere(run: Run, *, code: str, detail: str, actor: str, now: datetime) -> State:
     """Our fault, as the worker says: count it against the worker, and try again elsewhere."""
     if run.worker is not None:
-        log.warning("failed_on_worker", worker=run.worker.name, code=result.code, **log_fields(run))
-        if result.code not in NOT_THE_WORKERS and _is_of_other_people(run.team_id, run.worker.failed_teams):
+        log.warning("failed_on_worker", worker=run.worker.name, code=code, **log_fields(run))
+        if code not in NOT_THE_WORKERS and _is_of_other_people(run.team_id, run.worker.failed_teams):
             _count(run.worker, run, now)
-    return end_faulty_attempt(run, code=result.code, detail=result.detail, actor=actor, now=now, is_answered=True)
+    return end_faulty_attempt(run, code=code, detail=detail, actor=actor, now=now, is_answered=True)
 
 
 def _is_of_other_people(team: int, counted: list[int]) -> bool:
@@ -92,7 +91,7 @@ def _outcome(run: Run, victims: list[str]) -> State:
     return State.FAILED if is_last else State.QUEUED
 
 
-def _retry_changes(run: Run, now: datetime) -> dict[str, Any]:
+def _retry_changes(run: Run, now: datetime) -> dict[str, object]:
     """Back-off: at once after the first fault, then later and later."""
     pauses = settings.RETRY_PAUSES_S
     wait_s = pauses[min(run.faults, len(pauses) - 1)]

@@ -12,6 +12,7 @@ from django.db.models.expressions import Combinable
 from django.db.models.functions import Cast, Greatest, Least
 
 from competitions.compute.models import ClusterJob, Launcher, Queue
+from competitions.runs.accounting.gpu_hours import within_gpu_hours
 from competitions.runs.models import Attempt, Run
 from competitions.submissions.states import HELD, State
 from workers.protocol.hosts import Isolation
@@ -96,11 +97,14 @@ def launcher_depth(launcher: Launcher, *, now: datetime) -> Depth:
 def queue_depths(queues: Iterable[Queue], *, now: datetime) -> tuple[QueueDepth, ...]:
     """Runs that wait on queues, and those that workers of clusters hold, by what they need.
 
-    A paused queue has no waiting runs for a launcher: nothing would be handed out.
+    A paused queue, and a competition whose GPU hours are used up, have no waiting runs for a launcher: nothing would be
+    handed out.
     """
     chosen = list(queues)
     waiting = Run.objects.filter(queue__in=chosen, queue__is_paused=False, state=State.QUEUED)
     waiting = waiting.filter(faults__lt=settings.MAX_ATTEMPTS)
+    for queue in chosen:
+        waiting = within_gpu_hours(waiting, queue, now=now)
     held = Run.objects.filter(queue__in=chosen, state__in=HELD).exclude(worker=None).exclude(worker__job="")
     counts: dict[ClassKey, list[int]] = {}
     for place, runs in enumerate((waiting, held)):

@@ -11,6 +11,7 @@ from django.db.models import Case, Exists, OuterRef, Q, QuerySet, When
 from competitions.catalog.models import Phase
 from competitions.catalog.models.sections import Isolation
 from competitions.compute.models import WORKER_SILENT_AFTER_S, ComputeWorker
+from competitions.runs.accounting.gpu_hours import within_gpu_hours
 from competitions.runs.models import Attempt, Run
 from competitions.submissions.states import Reason, State
 from workers.protocol.hosts import HeldLimit
@@ -30,6 +31,8 @@ def fitting_runs(worker: ComputeWorker, *, free_gpus: int, now: datetime) -> Que
     if worker.role != ComputeWorker.Role.BOTH:
         waiting = waiting.filter(needs__in=MAY_TAKE[ComputeWorker.Role(worker.role)])
     waiting = _held(_isolated(waiting, worker), worker)
+    if free_gpus:
+        waiting = within_gpu_hours(waiting, worker.queue, now=now)
     retried = waiting.filter(faults__gt=0)
     welcome = list(_elsewhere_first(retried, worker, now).values_list("pk", flat=True)) if retried.exists() else []
     # What fails here from now on is for the next claim, which knows it.

@@ -13,6 +13,8 @@ from django.db.models import Count, Max, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from competitions.compute.models import WORKER_SILENT_AFTER_S, ComputeWorker, Queue
+from competitions.runs.accounting.gpu_hours import spent_competitions, without_competitions
+from competitions.runs.accounting.months import Month
 from competitions.runs.models import Run, RunEvent, TeamTurn
 from competitions.runs.queue.matching import able_workers
 from competitions.runs.queue.ranking import WaitingTeam, hand_outs
@@ -25,32 +27,42 @@ Z_90: Final = 1.645  # nine of ten starts fall into the interval, if run times s
 
 @dataclass(frozen=True)
 class QueuePosition:
-    """Position of a waiting run: `place` 1 is next.
+    """Position of a waiting run: `place` 1 is next; None while its competition has used up its GPU hours.
 
-    `worker_seen_at`: when a worker of the queue was last heard from.
+    `worker_seen_at`: when a worker of the queue was last heard from. `goes_on_at`: when the next GPU hours come, where there is
+    no place.
     """
 
-    place: int
+    place: int | None
     worker_seen_at: datetime | None
+    goes_on_at: datetime | None = None
 
     def is_silent(self, now: datetime) -> bool:
         """No worker of the queue has been heard of lately."""
         return self.worker_seen_at is None or (now - self.worker_seen_at).total_seconds() > WORKER_SILENT_AFTER_S
 
 
-def queue_positions(runs: Iterable[Run]) -> dict[UUID, QueuePosition]:
-    """Positions of the runs that wait, by run; at most two queries for each queue."""
+def queue_positions(runs: Iterable[Run], *, now: datetime) -> dict[UUID, QueuePosition]:
+    """Positions of the runs that wait, by run.
+
+    At most three queries for each queue, five where GPU hours are used up.
+    """
     by_queue: dict[Queue, list[Run]] = defaultdict(list)
     for run in runs:
         if run.state == State.QUEUED:
             by_queue[run.queue].append(run)
-    return {pk: position for queue, queried in by_queue.items() for pk, position in _positions(queue, queried).items()}
+    return {
+        pk: position for queue, queried in by_queue.items() for pk, position in _positions(queue, queried, now).items()
+    }
 
 
-def _positions(queue: Queue, queried: list[Run]) -> dict[UUID, QueuePosition]:
-    line = _waiting_line(queue)
-    of_teams = _oldest_first(queue, queried, line.teams)
-    sought, positions = {run.pk for run in queried}, dict[UUID, QueuePosition]()
+def _positions(queue: Queue, queried: list[Run], now: datetime) -> dict[UUID, QueuePosition]:
+    spent = spent_competitions(queue, now=now)
+    line = _waiting_line(queue, spent)
+    held_up = _held_up(queue, queried, spent)
+    of_teams = _oldest_first(queue, [run for run in queried if run.pk not in held_up], line.teams, spent)
+    sought = {run.pk for run in queried}
+    positions = {pk: QueuePosition(None, line.worker_seen_at, Month.at(now).ends_at) for pk in held_up}
     for place, turn in enumerate(hand_outs(line.teams, line.in_flight, cap=queue.max_in_flight_per_team), start=1):
         if of_teams.get(turn):
             pk = of_teams[turn].popleft()
@@ -61,7 +73,18 @@ def _positions(queue: Queue, queried: list[Run]) -> dict[UUID, QueuePosition]:
     return positions
 
 
-def _oldest_first(queue: Queue, queried: list[Run], waiting: list[WaitingTeam]) -> dict[tuple[int, int], deque[UUID]]:
+def _held_up(queue: Queue, queried: list[Run], spent: frozenset[int]) -> set[UUID]:
+    """Of these runs, those that wait for GPU hours of one of these competitions."""
+    with_gpu = {run.pk for run in queried if run.gpus}
+    if not with_gpu or not spent:
+        return set()
+    others = without_competitions(Run.objects.filter(pk__in=with_gpu), queue, spent)
+    return with_gpu - set(others.values_list("pk", flat=True))
+
+
+def _oldest_first(
+    queue: Queue, queried: list[Run], waiting: list[WaitingTeam], spent: frozenset[int]
+) -> dict[tuple[int, int], deque[UUID]]:
     """Waiting runs of the queried runs' teams, oldest first, by (team, priority).
 
     No query if the queried runs are all of them.
@@ -69,7 +92,8 @@ def _oldest_first(queue: Queue, queried: list[Run], waiting: list[WaitingTeam]) 
     runs: Iterable[Run] = queried
     teams = {run.team_id for run in queried}
     if len(queried) != sum(each.runs for each in waiting if each.team in teams):
-        runs = Run.objects.filter(queue=queue, state=State.QUEUED, team__in=teams).only("team", "priority", "queued_at")
+        waiting_runs = Run.objects.filter(queue=queue, state=State.QUEUED, team__in=teams)
+        runs = without_competitions(waiting_runs, queue, spent).only("team", "priority", "queued_at")
     turns: dict[tuple[int, int], deque[UUID]] = defaultdict(deque)
     for run in sorted(runs, key=lambda run: (run.queued_at, run.pk)):
         turns[run.team_id, run.priority].append(run.pk)
@@ -85,8 +109,9 @@ class _WaitingLine:
     worker_seen_at: datetime | None
 
 
-def _waiting_line(queue: Queue) -> _WaitingLine:
+def _waiting_line(queue: Queue, spent: frozenset[int]) -> _WaitingLine:
     runs = Run.objects.filter(queue=queue, team=OuterRef("team"), priority=OuterRef("priority"), state=State.QUEUED)
+    runs = without_competitions(runs, queue, spent)
     held = Run.objects.filter(team=OuterRef("team"), state__in=HELD, fills_board=False)
     workers = ComputeWorker.objects.filter(queue=queue, quarantined_at=None).order_by().values("queue")
     turns = TeamTurn.objects.filter(queue=queue, waiting_since__isnull=False).annotate(

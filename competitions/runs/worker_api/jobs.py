@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from django.conf import settings
-from django.core import signing
 from django.urls import reverse
 
 from competitions.catalog.models import Phase
 from competitions.catalog.sealed_keys import ScoreColumn, score_columns
 from competitions.compute.models import ComputeWorker
+from competitions.resources.downloads import FileGrant, sign_file
 from competitions.resources.models import StoredFile
-from competitions.resources.signing import FileGrant, sign_file
+from competitions.runs.leases.reports import run_token
 from competitions.runs.models import Run, RunOutput
 from competitions.runs.planning import stages_left
 from competitions.runs.queue.smoke import scoring_time_limit_s, time_limit_s
@@ -33,7 +33,6 @@ from workers.protocol.plan import FileRole, PlannedFile, PlannedMount, StagePlan
 from workers.protocol.planning import LOG_BYTES, TMP_BYTES
 from workers.protocol.stages import StageName, StageOutput, Step
 
-RUN_TOKEN_SALT: Final = "podium.runs.token"
 OF_THE_TASK: Final = (
     FileRole.INGESTION_PROGRAM,
     FileRole.INPUT_DATA,
@@ -43,20 +42,6 @@ OF_THE_TASK: Final = (
 
 RunFiles = dict[FileRole, tuple[StoredFile, str]]
 Address = Callable[[FileRole, StoredFile], str]  # where a file is fetched
-
-
-def run_token(run: Run) -> str:
-    """The token by which a worker speaks about this run; it is worth nothing once the lease is over."""
-    return signing.dumps([str(run.pk), run.attempt, str(run.lease_id), run.submission_id], salt=RUN_TOKEN_SALT)
-
-
-def read_run_token(token: str) -> tuple[str, int, str, int | None] | None:
-    """(run id, attempt, lease id, submission) of a token, or None when it was not made here."""
-    try:
-        run_id, attempt, lease_id, *submission = signing.loads(token, salt=RUN_TOKEN_SALT)
-    except signing.BadSignature:
-        return None
-    return run_id, attempt, lease_id, submission[0] if submission else None  # of the first release: without
 
 
 def job_for(run: Run) -> Job:

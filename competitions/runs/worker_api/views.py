@@ -20,13 +20,12 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from competitions.compute.models import ComputeWorker, Queue, queue_by_token
-from competitions.resources.downloads import stored_response
+from competitions.resources.downloads import read_file_token, stored_response
 from competitions.resources.models import StoredFile
-from competitions.resources.signing import read_file_token
 from competitions.resources.storage import CHUNK_BYTES, digest_and_size, spooled, store_path
 from competitions.runs import dispatch
 from competitions.runs.leases import interrupts, reports
-from competitions.runs.leases.results import InvalidResult, read_result
+from competitions.runs.leases.reports import InvalidResult, read_result
 from competitions.runs.models import Run, RunOutput
 from competitions.runs.queue.demand import Room
 from competitions.runs.records.logs import append_logs
@@ -141,7 +140,7 @@ class Lease(TypedDict):
 
 def token_lease(request: HttpRequest, run_id: UUID) -> Lease:
     """The lease that the request's token stands for. It must be a token of this very run."""
-    grant = jobs.read_run_token(bearer(request))
+    grant = reports.read_run_token(bearer(request))
     if grant is None or grant[0] != str(run_id):
         raise UNAUTHORIZED(detail="This token is not valid for this run.")
     structlog.contextvars.bind_contextvars(

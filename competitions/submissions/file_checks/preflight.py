@@ -123,7 +123,7 @@ def inspect(contract: Contract, path: Path) -> Recognised:
 def _look_at_table(contract: Contract, path: Path) -> None:
     """Name, first bytes, and of a zip its one member."""
     from scoring import ScoringInputError
-    from scoring.tables.file_types import require_content
+    from scoring.tables.reading.file_types import require_content
 
     name = contract.file_name
     try:
@@ -140,7 +140,7 @@ def _look_at_file_name(contract: Contract, names: Sequence[str]) -> None:
     """The official file's name; of a table the ending, in a zip that of the only member."""
     from scoring import ScoringInputError
     from scoring.formats import submissions
-    from scoring.tables.file_types import packed_table_format, table_format
+    from scoring.tables.reading.file_types import packed_table_format, table_format
 
     name, official = contract.file_name, contract.prediction_format or {}
     try:

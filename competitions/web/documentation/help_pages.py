@@ -29,7 +29,7 @@ HELP: Final[dict[str, tuple[str, ...]]] = {
     ),
     "participants#from-the-command-line-and-from-python": ("accounts:token-*",),
     "participants#discuss": ("web:discussion*", "web:topic*", "web:post-*"),
-    "participants#submit": ("web:data", "web:download", "web:submissions", "web:submit", "web:submission-look"),
+    "participants#submit": ("web:data", "web:download", "web:submissions", "web:own-submissions-csv", "web:submit", "web:submission-look"),
     "participants#states-and-verdicts": ("web:submission*",),
     "participants#the-fact-sheet": ("web:submission-fact-sheet",),
     "participants#the-leaderboard": (
@@ -46,7 +46,7 @@ HELP: Final[dict[str, tuple[str, ...]]] = {
     "organizers#changing-the-scoring-while-a-competition-runs": ("web:change*", "organize:proposal*"),
     "organizers#from-a-table-to-a-competition-in-ten-minutes": (
         "organize:start", "organize:begin", "organize:ask", "organize:attach", "organize:detach",
-        "organize:file-status", "organize:step", "organize:preview", "organize:draft", "organize:trial",
+        "organize:file-status", "organize:step*", "organize:preview", "organize:draft", "organize:trial",
         "organize:build*", "organize:review", "organize:publish", "organize:discard",
     ),
     "organizers#your-workspace": (
@@ -63,6 +63,7 @@ HELP: Final[dict[str, tuple[str, ...]]] = {
     "tables#a-new-solution": ("organize:new-solution*",),
     "organizers#files-queues-and-series": ("organize:files", "organize:own-file*", "organize:series*"),
     "organizers#a-queue-of-your-own": ("organize:queue*",),
+    "administrators#what-compute-costs": ("organize:usage*",),
     "organizers#a-competition-as-a-bundle": ("web:bundle*", "dataset-download"),
 }  # fmt: skip
 

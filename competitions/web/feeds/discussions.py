@@ -8,7 +8,7 @@ from django.contrib.syndication.views import Feed
 from django.http import HttpRequest
 from django.urls import reverse
 
-from accounts.blocks import blocked_numbers
+from accounts.people.blocks import blocked_numbers
 from competitions.discussions.models import Post, Topic
 from competitions.discussions.reading import shown_topics
 from competitions.web.feeds.atom import MOST_ITEMS, SafeAtomFeed

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 from django.conf import settings
 
@@ -52,7 +51,7 @@ def _entry(key: str, fields: Mapping[str, str]) -> str:
     return "\n".join([f"@misc{{{key},", *lines, "}"])
 
 
-def linked_data(snapshot: Snapshot) -> dict[str, Any]:
+def linked_data(snapshot: Snapshot) -> dict[str, object]:
     """A `Dataset` of https://schema.org in JSON-LD."""
     document = snapshot.shown
     return {

@@ -4,7 +4,6 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from competitions.catalog.models import Column
 from competitions.leaderboards.models import Entry
@@ -67,14 +66,14 @@ def cost_rows(rows: Sequence[Row], primary: Column, cost: Column | FactColumn, *
     return sorted(weighed, key=lambda row: -row.share)
 
 
-def _number(values: Mapping[str, Any], key: str) -> float | None:
+def _number(values: Mapping[str, object], key: str) -> float | None:
     value = values.get(key)
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
     return float(value) if math.isfinite(value) else None
 
 
-def _cost(values: Mapping[str, Any], column: Column | FactColumn) -> float | None:
+def _cost(values: Mapping[str, object], column: Column | FactColumn) -> float | None:
     value = _number(values, column.key)
     return round(value, column.precision) if value is not None and isinstance(column, Column) else value
 

@@ -17,8 +17,8 @@ class ShownMove:
     """One team before and after; `gain` is by how many places it rises."""
 
     team: str
-    before: Mapping[str, Any] | None
-    after: Mapping[str, Any] | None
+    before: Mapping[str, object] | None
+    after: Mapping[str, object] | None
     gain: int
 
 

@@ -3,8 +3,10 @@
 import json
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import urlsplit
 
 from django import template
+from django.template import Context
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
@@ -12,13 +14,15 @@ from accounts.models import Agent
 from competitions.catalog.models import Format
 from competitions.catalog.questions import shown_answer
 from competitions.leaderboards.models import Entry
-from competitions.leaderboards.ranking.fact_columns import AGENT, VERIFIED
+from competitions.leaderboards.ranking.fact_columns import AGENT, SOURCE, VERIFIED
 from competitions.leaderboards.reading.columns import CellState, DatasetColumn, ShownColumn
+from competitions.notifications.services import MOST_COUNTED, unread_count
 from competitions.submissions.states import Reason, State
 from competitions.web.visit import Visit
 from core.markup.bounded import rendered
 from core.markup.rows import WrittenRow
 from files.markup import no_images
+from files.markup.formulas import mathml
 
 register = template.Library()
 
@@ -34,6 +38,12 @@ STATUS_ICONS = {
     State.FAILED: "circle-x",
     State.CANCELLED: "circle-slash",
 }
+
+
+@register.filter
+def formula(latex: str) -> SafeString:
+    """A formula of the site's own as MathML."""
+    return mark_safe(mathml(latex, is_block=True))  # its text is escaped on writing
 
 
 @register.filter
@@ -178,6 +188,13 @@ def by_agent(values: dict[str, Any]) -> str:
 
 
 @register.filter
+def source(values: dict[str, Any]) -> dict[str, str]:
+    """The commit and the link of a row's submission, and the link's host; empty without both."""
+    given = values.get(SOURCE)
+    return given | {"host": urlsplit(given["link"]).hostname or ""} if given else {}
+
+
+@register.filter
 def answer(value: str | float | bool) -> str:
     """An answer of a fact sheet as people read it."""
     return shown_answer(value)
@@ -187,3 +204,16 @@ def answer(value: str | float | bool) -> str:
 def pretty(value: Any) -> str:
     """JSON for people."""
     return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+@register.simple_tag(takes_context=True)
+def unread(context: Context) -> str:
+    """The number of unread notifications as the bell shows it; empty for none.
+
+    Pages that ask the database anyway have counted them already.
+    """
+    visited, counted = context.get("visit"), context.get("unread_count")
+    if isinstance(visited, Visit):
+        counted = visited.facts.unread
+    count: int = unread_count(context["user"]) if counted is None else counted
+    return f"{MOST_COUNTED - 1}+" if count >= MOST_COUNTED else str(count or "")

@@ -1,8 +1,9 @@
-"""The list of competitions, and a competition's Overview, Data and Rules pages with their downloads."""
+"""The list of competitions, and a competition's own pages but for boards, teams and submissions."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
 from django.core.paginator import Paginator
@@ -16,27 +17,31 @@ from accounts.models import User
 from accounts.sign_in import AFTER_SIGN_IN
 from accounts.views import person
 from competitions.catalog.downloads import DOWNLOADS, downloads_of_all, phase_downloads
-from competitions.catalog.models import Agents, Announcement, Competition, Page, Series
+from competitions.catalog.models import Agents, Announcement, Competition, Page, Proposal, Series
 from competitions.catalog.questions import answers_of_form
 from competitions.catalog.readiness import competition_warnings
 from competitions.catalog.services import current_rules
 from competitions.leaderboards.reading.final import final_boards
+from competitions.resources.archive_heads import archive_heads
 from competitions.resources.downloads import stored_response
-from competitions.resources.models import StoredFile
+from competitions.resources.models import Resource, StoredFile
 from competitions.resources.storage import open_stored
+from competitions.resources.table_heads import TableHead, table_head
 from competitions.teams.links import link_by_token
 from competitions.teams.refusals import RegistrationInvalid
 from competitions.teams.services import find_registration, join_alone, register, require_registration
 from competitions.web.checklist import checklist
 from competitions.web.forms import JoinForm, SearchForm, cleaned
 from competitions.web.markdown import has_markdown, markdown_response, wants_markdown
+from competitions.web.presentation.conduct import Statement, as_latex, conduct
 from competitions.web.presentation.home import home_content
 from competitions.web.presentation.listing import competition_cards, listed_for, narrowed
-from competitions.web.presentation.table_head import table_head
+from competitions.web.presentation.proposals import shown_standings
 from competitions.web.visit import Visit, visit
 from files.images import HEAD_BYTES, image_type
 
 PREVIEWED = 6  # files of the Data page whose first rows are looked at
+SHOWN = 100
 
 
 def render_tab(
@@ -117,6 +122,17 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
     return render_tab(request, visited, "web/competition/overview.html", context, tab="overview")
 
 
+def _first_rows(resources: Sequence[Resource]) -> list[tuple[str, TableHead]]:
+    """The first rows of plain tables and of those in zips by name; none of them twice."""
+    packed, named = archive_heads(resources), list[tuple[str, TableHead]]()
+    for resource in resources:
+        named += [(f"{head.name} in {resource.file_name}", head) for head in packed.get(resource.file_id, ())]
+        head = table_head(resource)
+        if head is not None and not any((other.columns, other.rows) == (head.columns, head.rows) for _, other in named):
+            named.append((resource.file_name, head))
+    return named
+
+
 @login_not_required
 @require_safe
 @has_markdown
@@ -126,12 +142,13 @@ def data(request: HttpRequest, slug: str) -> HttpResponse:
     phases = visited.competition.phases.select_related("competition", *(f"{name}__file" for name in DOWNLOADS))
     files = downloads_of_all(phases)
     may_have = visited.is_registered or visited.is_organizer
-    heads = [(file, table_head(file.resource)) for file in files[:PREVIEWED]] if may_have else []
+    heads = _first_rows([file.resource for file in files[:PREVIEWED]]) if may_have else []
     context = {
         "pages": pages,
         "files": files,
         "may_have": may_have,
-        "heads": [pair for pair in heads if pair[1] is not None],
+        "heads": heads,
+        "columns": {name: text for phase in phases for name, text in phase.described_columns.items()},
     }
     return render_tab(request, visited, "web/competition/data.html", context, tab="data")
 
@@ -247,3 +264,54 @@ def join(request: HttpRequest, slug: str) -> HttpResponse:
         return redirect(request.session[AFTER_SIGN_IN])
     join_alone(user=user, competition=visited.competition, now=visited.now)
     return redirect("web:team", slug)
+
+
+@login_not_required
+@require_safe
+def changes(request: HttpRequest, slug: str) -> HttpResponse:
+    """Every applied proposal, the newest first."""
+    visited = visit(request, slug)
+    applied = Proposal.objects.filter(competition=visited.competition, state=Proposal.State.APPLIED)
+    context = {"proposals": applied.order_by("-ended_at")[:SHOWN]}
+    return render_tab(request, visited, "web/competition/changes.html", context, tab="changes")
+
+
+@login_not_required
+@require_safe
+def change(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """One applied proposal: why, what was replaced, and every board before and after."""
+    visited = visit(request, slug)
+    rows = Proposal.objects.select_related("board__phase")
+    applied = rows.filter(competition=visited.competition, state=Proposal.State.APPLIED, number=number).first()
+    if applied is None:
+        raise Http404
+    context = {
+        "proposal": applied,
+        "files": applied.files.select_related("task", "resource", "replaces"),
+        "standings": shown_standings(applied, visited.reader, would=False),
+    }
+    return render_tab(request, visited, "web/competition/change.html", context, tab="changes")
+
+
+def _statements(visited: Visit) -> list[Statement]:
+    return conduct(visited.competition, visited.phases_with_boards, visited.reader)
+
+
+@login_not_required
+@require_safe
+@has_markdown
+def conduct_page(request: HttpRequest, slug: str) -> HttpResponse:
+    """Answer the questions of a reviewer from the settings."""
+    visited = visit(request, slug)
+    context = {"statements": _statements(visited)}
+    return render_tab(request, visited, "web/competition/conduct.html", context, tab="rules")
+
+
+@login_not_required
+@require_safe
+def conduct_file(request: HttpRequest, slug: str) -> HttpResponse:
+    """The same as a section of LaTeX."""
+    visited = visit(request, slug)
+    text = as_latex(visited.competition, _statements(visited), settings.SITE_URL + visited.url("conduct"))
+    headers = {"Content-Disposition": f'attachment; filename="{slug}-how-it-is-run.tex"'}
+    return HttpResponse(text, content_type="application/x-tex; charset=utf-8", headers=headers)

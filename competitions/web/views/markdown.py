@@ -8,7 +8,7 @@ from rest_framework.request import Request
 
 from competitions.api.views.base import ApiView
 from competitions.web.markdown import WANTED
-from competitions.web.views import competitions, conducts
+from competitions.web.views import competitions
 from competitions.web.views.boards import leaderboard, results
 from competitions.web.views.discussions import topics
 
@@ -34,7 +34,7 @@ class MarkdownPage(ApiView):
         "overview": competitions.overview,
         "data": competitions.data,
         "rules": competitions.rules,
-        "how-it-is-run": conducts.conduct_page,
+        "how-it-is-run": competitions.conduct_page,
         "leaderboard": leaderboard.leaderboard,
         "results": results.results,
         "discussion": topics.discussion,

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts.models import User
 from accounts.views import person
 from competitions.catalog.models import Competition
+from competitions.notifications.details import details
 from competitions.notifications.mails import OptOut, opt_out, read_opt_out
 from competitions.notifications.models import CHOSEN_KINDS, Delivery, Kind, Notification
 from competitions.notifications.services import (
@@ -76,8 +77,10 @@ def inbox(request: HttpRequest) -> HttpResponse:
     if before:
         rows = rows.filter(pk__lt=before)
     shown = list(rows[: PAGE_ROWS + 1])
+    more = details(shown[:PAGE_ROWS], person(request), timezone.now())
     context = {
-        "rows": shown[:PAGE_ROWS],
+        "rows": [(row, more.get(row.pk, "")) for row in shown[:PAGE_ROWS]],
+        "newest": shown[0].pk if shown else None,
         "is_newest": not before,
         "older": shown[PAGE_ROWS - 1].pk if len(shown) > PAGE_ROWS else None,
         "has_unread": unread_count(person(request)) > 0,

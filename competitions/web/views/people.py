@@ -10,9 +10,9 @@ from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from accounts.blocks import block, blocked_numbers, blocked_people, unblock
 from accounts.models import MAX_REPORT
-from accounts.profiles import profile_report, public_profile
+from accounts.people.blocks import block, blocked_numbers, blocked_people, unblock
+from accounts.people.profiles import profile_report, public_profile
 from accounts.views import person
 from competitions.people.deleting import WAITING_TIME, deletion_ask, deletion_withdraw, obstacles
 from competitions.people.exports import KEPT, export_begin

@@ -9,8 +9,8 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from accounts.blocks import blocked_by
 from accounts.models import User
+from accounts.people.blocks import blocked_by
 from accounts.views import person
 from competitions.submissions.quota import team_storage
 from competitions.teams import merging, services

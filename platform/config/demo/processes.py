@@ -42,7 +42,7 @@ def background_command(queue: Queue) -> list[str]:
 
 WORKER_CLASS: Final = "core.serving.worker.LoopWorker"
 USUAL_PORTS: Final = range(8000, 8020)
-WEB_PATIENCE_S: Final = 60.0
+WEB_PATIENCE_S: Final = 180.0
 
 
 class ProcessFailed(Exception):

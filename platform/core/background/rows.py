@@ -2,11 +2,12 @@
 
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from functools import wraps
+from typing import Any, Literal, TypeVar
 
 import structlog
 from django.conf import settings
@@ -16,6 +17,7 @@ from django.utils import timezone
 
 log = structlog.get_logger(__name__)
 RENEWALS = 4  # of a claim within its time
+Row = TypeVar("Row", bound="ClaimedRow")
 
 
 class ClaimedRow(models.Model):
@@ -30,7 +32,7 @@ class ClaimedRow(models.Model):
 
 
 class AskedRow(ClaimedRow):
-    """A row that asks for background work, in the turns of whoever asks (`turns.py`).
+    """A row that asks for background work, in the turns of whoever asks (`jobs.py`).
 
     A model has an index on `asker` and `id` over the rows that wait.
     """
@@ -136,3 +138,24 @@ def claim(rows: QuerySet[Any], pk: int, *, lease_s: float | None = None) -> Clai
     free = rows.filter(unclaimed(now), pk=pk)
     won = free.update(claim_id=claim_id, claimed_until=now + timedelta(seconds=lease_s), attempts=F("attempts") + 1)
     return Claim(rows, pk, claim_id, lease_s) if won else None
+
+
+def claims(
+    waiting: Callable[[], QuerySet[Row]], *related: str
+) -> Callable[[Callable[[Row, Claim], None]], Callable[[int], None]]:
+    """Have a function work on the row of a key once it is claimed, read with these relations.
+
+    Nothing is done where nobody asks for it any more, or another process does it.
+    """
+
+    def decorate(work: Callable[[Row, Claim], None]) -> Callable[[int], None]:
+        @wraps(work)
+        def perform(pk: int) -> None:
+            claimed = claim(waiting(), pk)
+            if claimed is not None:
+                rows = claimed.rows.model._default_manager.all()
+                work((rows.select_related(*related) if related else rows).get(pk=pk), claimed)
+
+        return perform
+
+    return decorate

@@ -11,6 +11,7 @@ def write_reference(folder: Path) -> None:
 
     django.setup()
     from scripts.docs.reference.api import api_page
+    from scripts.docs.reference.metrics import metrics_page
     from scripts.docs.reference.problems import problems_page
     from scripts.docs.reference.program import program_page
     from scripts.docs.reference.protocol import protocol_page
@@ -25,6 +26,7 @@ def write_reference(folder: Path) -> None:
         "api": api_page,
         "problems": problems_page,
         "scoring": scoring_page,
+        "metrics": metrics_page,
         "messages": protocol_page,
     }
     for name, write in pages.items():

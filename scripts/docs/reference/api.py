@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal, NotRequired, TypeAlias, TypedDict
 
 from drf_spectacular.generators import SchemaGenerator
 
@@ -35,14 +35,68 @@ EXAMPLES: Final[Mapping[str, object]] = {
     "double": 0.5,
 }
 INTRODUCTION: Final = """\
-Addresses are below `/api/v1`. `/api/v1/schema/` is the same as OpenAPI, and `/api/v1/docs/` tries it out. Programs send a token of the
-profile as `Authorization: Bearer TOKEN`; [the client](/client.md) does it for you. Lists come in pages: `next` is the address of the
-next one.
+Addresses are below `/api/v1`. `/api/v1/schema/` is the same as OpenAPI, for generators of clients and for consoles that try calls out.
+Programs send a token of the profile as `Authorization: Bearer TOKEN`; [the client](/client.md) does it for you. Lists come in pages:
+`next` is the address of the next one.
 
 Each operation lists the refusals that its rules can end with; [Problems by code](problems.md) has all of them. These can come from every
 operation: [not_authenticated](problems.md#not_authenticated), [scope_missing](problems.md#scope_missing),
 [not_found](problems.md#not_found), [invalid](problems.md#invalid), [throttled](problems.md#throttled),
 [unavailable](problems.md#unavailable)."""
+
+
+# What the page reads of an OpenAPI document (https://spec.openapis.org/oas/v3.0.3), as the generator writes it.
+Schema = TypedDict(
+    "Schema",
+    {
+        "$ref": str,
+        "allOf": "list[Schema]",
+        "oneOf": "list[Schema]",
+        "anyOf": "list[Schema]",
+        "type": "str | list[str]",
+        "format": str,
+        "enum": list[object],
+        "items": "Schema",
+        "properties": "dict[str, Schema]",
+        "required": list[str],
+        "description": str,
+        "nullable": bool,
+        "minimum": int,
+        "example": object,
+        "default": object,
+    },
+    total=False,
+)
+Models: TypeAlias = Mapping[str, Schema]
+COMBINED: Final[tuple[Literal["allOf", "oneOf", "anyOf"], ...]] = ("allOf", "oneOf", "anyOf")
+
+
+class Media(TypedDict, total=False):
+    """A body in one media type."""
+
+    schema: Schema
+
+
+class Body(TypedDict, total=False):
+    """A request's or an answer's body, by media type."""
+
+    content: dict[str, Media]
+
+
+Parameter = TypedDict(
+    "Parameter",
+    {"name": str, "in": str, "required": NotRequired[bool], "description": NotRequired[str], "schema": Schema},
+)
+
+
+class OperationSchema(TypedDict):
+    """A method of an address."""
+
+    tags: NotRequired[list[str]]
+    description: NotRequired[str]
+    parameters: NotRequired[list[Parameter]]
+    requestBody: NotRequired[Body]
+    responses: dict[str, Body]
 
 
 @dataclass(frozen=True)
@@ -51,7 +105,7 @@ class Operation:
 
     path: str
     method: str
-    schema: Mapping[str, Any]
+    schema: OperationSchema
     view: ApiView
 
     @property
@@ -70,7 +124,7 @@ class Operation:
         return set().union(*(refusal_codes(function) for function in (inspect.unwrap(handler), *helpers)))
 
 
-def operations() -> tuple[list[Operation], Mapping[str, Any]]:
+def operations() -> tuple[list[Operation], Models]:
     """Every operation, and the schema's models by name."""
     generator: Any = SchemaGenerator()  # type: ignore[no-untyped-call]
     schema = generator.get_schema(request=None, public=True)
@@ -104,9 +158,12 @@ def api_page() -> str:
     return page("The REST API", INTRODUCTION, *sections)
 
 
-def _section(operation: Operation, models: Mapping[str, Any], known: set[str]) -> str:
+def _section(operation: Operation, models: Models, known: set[str]) -> str:
     schema = operation.schema
-    parts = [f"### {operation.method.upper()} {operation.path.removeprefix(PREFIX)}", schema["description"].strip()]
+    parts = [
+        f"### {operation.method.upper()} {operation.path.removeprefix(PREFIX)}",
+        schema.get("description", "").strip(),
+    ]
     if operation.method not in SAFE and hasattr(operation.view, "write_scope"):
         parts.append(f"A token needs the right *{operation.view.write_scope.value}*.")
     parts.append(table(("parameter", "where", "meaning"), _parameters(schema)))
@@ -123,40 +180,37 @@ def _section(operation: Operation, models: Mapping[str, Any], known: set[str]) -
     return "\n\n".join(part for part in parts if part)
 
 
-def _parameters(schema: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+def _parameters(schema: OperationSchema) -> Iterator[tuple[str, str, str]]:
     for parameter in schema.get("parameters", []):
         needed = "" if parameter.get("required") or parameter["in"] == "path" else "optional; "
-        text = parameter.get("description") or parameter["schema"].get("type", "")
+        text = parameter.get("description") or str(parameter["schema"].get("type", ""))
         yield f"`{parameter['name']}`", parameter["in"], _escaped(needed + text)
 
 
-def _content(part: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def _content(part: Body) -> Schema | None:
     """The schema of a body, of its first media type."""
     return next((media.get("schema") for media in part.get("content", {}).values()), None)
 
 
-def _answer(schema: Mapping[str, Any]) -> tuple[str, Mapping[str, Any] | None]:
+def _answer(schema: OperationSchema) -> tuple[str, Schema | None]:
     for status, response in schema["responses"].items():
         if status.startswith("2"):
             return status, _content(response)
     return "200", None
 
 
-def _resolved(schema: Mapping[str, Any], models: Mapping[str, Any]) -> Mapping[str, Any]:
-    for key in ("allOf", "oneOf", "anyOf"):
+def _resolved(schema: Schema, models: Models) -> Schema:
+    for key in COMBINED:
         if schema.get(key):
-            return {
-                **_resolved(schema[key][0], models),
-                **{name: value for name, value in schema.items() if name != key},
-            }
+            rest = schema.copy()
+            parts = rest.pop(key)
+            return {**_resolved(parts[0], models), **rest}
     if "$ref" in schema:
         return _resolved(models[schema["$ref"].rpartition("/")[2]], models)
     return schema
 
 
-def _fields(
-    schema: Mapping[str, Any], models: Mapping[str, Any], *, is_answer: bool = False
-) -> Iterator[tuple[str, str, str]]:
+def _fields(schema: Schema, models: Models, *, is_answer: bool = False) -> Iterator[tuple[str, str, str]]:
     resolved = _resolved(schema, models)
     if "results" in resolved.get("properties", {}):
         resolved = _resolved(resolved["properties"]["results"], models)  # a page of a list
@@ -173,7 +227,7 @@ def _fields(
         )
 
 
-def _kind(schema: Mapping[str, Any], models: Mapping[str, Any]) -> str:
+def _kind(schema: Schema, models: Models) -> str:
     if "enum" in schema:
         return " or ".join(f"`{value}`" for value in schema["enum"] if value not in ("", None))
     if schema.get("type") == "array":
@@ -190,10 +244,10 @@ def _escaped(text: str) -> str:
 
 def _examples(
     operation: Operation,
-    body: Mapping[str, Any] | None,
+    body: Schema | None,
     status: str,
-    answer: Mapping[str, Any] | None,
-    models: Mapping[str, Any],
+    answer: Schema | None,
+    models: Models,
 ) -> Iterator[str]:
     """A call by curl, and its answer."""
     path = re.sub(r"\{(\w+)\}", lambda row: row[1].upper(), operation.path)
@@ -221,7 +275,7 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def example(schema: Mapping[str, Any], models: Mapping[str, Any], depth: int = 0) -> object:
+def example(schema: Schema, models: Models, depth: int = 0) -> object:
     """A value that fits a schema."""
     resolved = _resolved(schema, models)
     if "example" in resolved or "default" in resolved:

@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 from scoring.tables.check import check_table, read_submission
-from scoring.tables.files import write_table
+from scoring.tables.reading.files import write_table
 from scoring.tables.schema import Column, TableSchema
 from scoring.tables.table_reference import ChosenMetric, reference_for, write
 

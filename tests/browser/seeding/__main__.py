@@ -6,7 +6,7 @@ It runs in the site's environment before the servers start: the tests themselves
 from __future__ import annotations
 
 import sys
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import django
@@ -30,7 +30,7 @@ def fill(folder: Path, now: datetime) -> None:
     from competitions.compute.models import ComputeWorker, Queue, queue_issue_token
     from tests.browser.seeding.crowd import crowd
     from tests.browser.seeding.discussion import discussion
-    from tests.browser.seeding.features import launcher
+    from tests.browser.seeding.features import annotated_rows, launcher
     from tests.browser.seeding.growing_boards import growing_boards
     from tests.browser.seeding.smoke_runs import smoke_runs
 
@@ -68,7 +68,9 @@ def fill(folder: Path, now: datetime) -> None:
     detailed_results(last, "test-challenge")
     slices(last, "test-challenge")
     competition("quiet", "A quiet competition", organizer, queue, now)
-    competition("draft", "Not out yet", organizer, queue, now, is_published=False)
+    planned = competition("draft", "Not out yet", organizer, queue, now, is_published=False).competition
+    planned.publish_at = now + timedelta(days=3)
+    planned.save()
     growing_boards(organizer, now)
     crowd(organizer, Queue.objects.create(name="crowd"), now)
     smoke_runs(organizer, now)
@@ -78,6 +80,7 @@ def fill(folder: Path, now: datetime) -> None:
     phases(ended)
     over(ended)
     launcher(cluster, now)
+    annotated_rows(gap)
     for name in ("sam", "kim", "mia", "pia", "uwe", "quin"):  # without a team; each test signs in as its own
         person(name)
     (folder / "queue_token").write_text(queue_issue_token(queue))

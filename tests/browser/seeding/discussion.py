@@ -29,8 +29,8 @@ No. One run counts, @ada.
 
 def discussion(place: Place) -> None:
     """Topics in every state, a long one among them, and posts for the moderation desk."""
-    from accounts.blocks import block
     from accounts.models import User
+    from accounts.people.blocks import block
     from competitions.catalog.models import Announcement
     from competitions.catalog.texts.announcements import announcement_save
     from competitions.discussions.models import Topic, Writer

@@ -60,13 +60,41 @@ def brought(place: Place, user: User) -> None:
     facts = {"platform": "linux/amd64", "layers": 8}
     refused = "The image is for linux/arm64; the compute workers run linux/amd64. Build it with `docker build --platform linux/amd64`."
     rows: list[dict[str, Any]] = [
-        {"kind": "weights", "name": "gap-model", "version": 1, "state": "removed", "detail": "Removed by ada.", "sha256": "a" * 64},
-        {"kind": "weights", "name": "gap-model", "version": 2, "state": "ready", "file": store_bytes(b"weights"), "sha256": "b" * 64},
-        {"kind": "image", "name": "gap-torch", "version": 1, "state": "refused", "code": "wrong_platform", "detail": refused},
-        {"kind": "image", "name": "gap-torch", "version": 2, "state": "ready", "file": store_bytes(b"image"), "sha256": "c" * 64,
-         "facts": facts},
+        {
+            "kind": "weights",
+            "name": "gap-model",
+            "version": 1,
+            "state": "removed",
+            "detail": "Removed by ada.",
+            "sha256": "a" * 64,
+        },
+        {
+            "kind": "weights",
+            "name": "gap-model",
+            "version": 2,
+            "state": "ready",
+            "file": store_bytes(b"weights"),
+            "sha256": "b" * 64,
+        },
+        {
+            "kind": "image",
+            "name": "gap-torch",
+            "version": 1,
+            "state": "refused",
+            "code": "wrong_platform",
+            "detail": refused,
+        },
+        {
+            "kind": "image",
+            "name": "gap-torch",
+            "version": 2,
+            "state": "ready",
+            "file": store_bytes(b"image"),
+            "sha256": "c" * 64,
+            "facts": facts,
+        },
         {"kind": "image", "name": "gap-torch", "version": 3, "state": "checking"},
-    ]  # fmt: skip
+    ]
     for number, row in enumerate(rows):
         EnvironmentFile.objects.create(
             team=Team.objects.get(competition=place.competition, memberships__user=user),
@@ -273,3 +301,52 @@ def launcher(queue: Queue, now: datetime) -> None:
             started_at=now - timedelta(hours=1, minutes=number),
             reported_at=now,
         )
+    usage(queue, now)
+
+
+def usage(queue: Queue, now: datetime) -> None:
+    """GPU hours of a month that is nearly used up, with a job that was preempted."""
+    from competitions.compute.models import ClusterJob
+    from competitions.runs.models import GpuHours, Run, SlotUse
+
+    competition = queue.competitions.get()
+    GpuHours.objects.create(queue=queue, competition=competition, hours=40)
+    runs = Run.objects.filter(queue=queue).select_related("submission").order_by("queued_at")
+    for number, run in enumerate(runs):
+        ended_at = now - timedelta(minutes=number)
+        SlotUse.objects.create(
+            run=run,
+            queue=queue,
+            competition=competition,
+            phase_id=run.submission.phase_id,
+            team_id=run.team_id,
+            job="4809",
+            gpus=1,
+            waits_since=ended_at - timedelta(hours=4, minutes=7 * number),
+            started_at=ended_at - timedelta(hours=4),
+            ended_at=ended_at,
+        )
+    ClusterJob.objects.create(
+        launcher=queue.launchers.get(),
+        queue=queue,
+        job="4809",
+        state=ClusterJob.State.ENDED,
+        end_reason=ClusterJob.End.PREEMPTED,
+        gpus=1,
+        submitted_at=now - timedelta(hours=60),
+        started_at=now - timedelta(hours=50),
+        ended_at=now,
+        reported_at=now,
+    )
+
+
+def annotated_rows(place: Place) -> None:
+    """Tags, commit and link of two submissions that stand on the first board."""
+    from competitions.leaderboards.models import Entry
+    from competitions.submissions.annotations import annotations_edit, read_annotations
+
+    rows = Entry.objects.filter(leaderboard__phase=place.phases["test-dev"], is_baseline=False)
+    for number, row in enumerate(rows.select_related("score__submission", "team__captain")[:2]):
+        link = f"https://github.com/{'late-models/gin-virtual' if number else 'example/gap'}"
+        known = read_annotations(tags=["gin", "virtual-node", "lr:0.001"], commit="3f2a9c1d", link=link)
+        annotations_edit(submission=row.score.submission, annotations=known, by=row.team.captain)

@@ -5,6 +5,7 @@ A further one is a further entry of `ENGINES`, and of `STARTS` in `tests/engines
 
 from __future__ import annotations
 
+import os
 import threading
 import uuid
 from collections.abc import Iterator
@@ -16,15 +17,16 @@ from typing import Any
 
 import pytest
 
-from tests.engines import TestedEngine, start
+from tests.engines import TestedEngine, skip_unless_held, start
 from tests.services import Services
 from workers.engines.base import ContainerState, Engine
 from workers.engines.spec import StageSpec
 from workers.engines.users import Runner
+from workers.protocol.hosts import HeldLimit
 from workers.protocol.jobs import PullPolicy
 from workers.protocol.limits import MIB, Limits
 
-ENGINES = ("docker", "podman")
+ENGINES = ("docker", "podman") if os.geteuid() == 0 else ("podman-rootless",)
 LIMITS = Limits(
     wall_s=60,
     memory_bytes=64 * MIB,
@@ -102,6 +104,10 @@ class Stage:
         )
         self.specs.append(replace(described, **changes))
         return self.specs[-1]
+
+    def needs(self, *limits: HeldLimit) -> None:
+        """Skip a test of limits that the engine says it does not hold."""
+        skip_unless_held(self.engine.facts(), *limits)
 
     def started(self, *argv: str, **changes: Any) -> str:
         """A container that runs."""

@@ -11,8 +11,10 @@ import pytest
 from tests.contract.engines.conftest import Stage, empty_registry
 from workers.engines import engine_for
 from workers.engines.docker import client
+from workers.engines.faults import is_of_host
 from workers.engines.spec import Mount
 from workers.errors import SandboxError
+from workers.protocol.hosts import HeldLimit
 from workers.protocol.images import engine_name
 from workers.protocol.jobs import PullPolicy
 
@@ -154,7 +156,15 @@ def test_several_threads_may_wait_for_one_container(stage: Stage) -> None:
     assert not any(thread.is_alive() for thread in waiting)
 
 
+def test_a_gpu_that_the_host_does_not_have_is_the_hosts_fault(stage: Stage) -> None:
+    with pytest.raises(SandboxError) as error:
+        stage.started("true", gpu_uuid="GPU-11111111-2222-3333-4444-555555555555")
+    assert error.value.code == "engine_error"
+    assert is_of_host(error.value.detail), error.value.detail
+
+
 def test_memory_beyond_the_limit_ends_the_program_and_is_said(stage: Stage) -> None:
+    stage.needs(HeldLimit.MEMORY)
     state = stage.ended(*python("x = []\nwhile True:\n    x.append(bytearray(8 << 20))"))
     assert state.oom_killed
     assert state.exit_code != 0
@@ -179,6 +189,7 @@ def test_the_end_of_a_long_log_can_be_collected_alone(stage: Stage) -> None:
 
 
 def test_what_a_container_used_is_known_after_its_end_and_until_it_is_released(stage: Stage) -> None:
+    stage.needs(HeldLimit.MEMORY)
     spec = stage.spec(*python("x = bytearray(16 << 20)\nfor n in range(3_000_000):\n    pass"))
     container = stage.engine.prepare(spec)
     stage.engine.start(container)
@@ -195,6 +206,7 @@ def test_what_a_container_used_is_known_after_its_end_and_until_it_is_released(s
 
 
 def test_nothing_is_forgotten_under_a_container_that_runs(stage: Stage) -> None:
+    stage.needs(HeldLimit.MEMORY)
     container = stage.started(*SLEEP)
     assert not stage.engine.release(stage.specs[0].group)
     assert not stage.engine.observe(container).ended
@@ -244,11 +256,21 @@ print(open('/app/program/x').read(), open('/app/shared/x').read())
     assert (stage.specs[0].output / "y").exists()
 
 
-def test_a_program_is_its_runner_with_no_rights_no_network_and_few_processes(stage: Stage) -> None:
+def test_a_program_is_its_runner_with_no_rights_and_no_network(stage: Stage) -> None:
     source = """
-import os, socket, time
+import os, socket
 status = dict(line.split(':', 1) for line in open('/proc/self/status').read().splitlines())
 print(os.getuid(), int(status['CapBnd'], 16), status['NoNewPrivs'].strip(), len(socket.if_nameindex()))
+"""
+    container = stage.ended(*python(source)).id
+    runner = stage.specs[0].runner
+    assert stage.text(container).split() == [str(runner.uid), "0", "1", "1"]
+
+
+def test_a_program_has_few_processes(stage: Stage) -> None:
+    stage.needs(HeldLimit.PROCESSES)
+    source = """
+import os, time
 children = 0
 try:
     while children < 200:
@@ -259,14 +281,19 @@ except OSError:
     print(children < 32)
 """
     container = stage.ended(*python(source)).id
-    runner = stage.specs[0].runner
-    assert stage.text(container).split() == [str(runner.uid), "0", "1", "1", "True"]
+    assert stage.text(container).split() == ["True"]
 
 
-def test_cores_and_limits_are_those_that_were_asked_for(stage: Stage) -> None:
-    source = "import os, resource\nprint(os.sched_getaffinity(0), resource.getrlimit(resource.RLIMIT_NOFILE)[1])"
-    container = stage.ended(*python(source), cpuset="0", open_files=1024).id
-    assert stage.text(container).split() == ["{0}", "1024"]
+def test_the_limit_of_open_files_is_that_which_was_asked_for(stage: Stage) -> None:
+    source = "import resource\nprint(resource.getrlimit(resource.RLIMIT_NOFILE)[1])"
+    container = stage.ended(*python(source), open_files=1024).id
+    assert stage.text(container).split() == ["1024"]
+
+
+def test_cores_are_those_that_were_asked_for(stage: Stage) -> None:
+    stage.needs(HeldLimit.CPUS)
+    container = stage.ended(*python("import os\nprint(os.sched_getaffinity(0))"), cpuset="0").id
+    assert stage.text(container).split() == ["{0}"]
 
 
 def test_plain_files_alone_are_made_where_that_is_asked_for(stage: Stage) -> None:

@@ -112,7 +112,7 @@ def test_an_administrator_takes_an_address_as_confirmed() -> None:
 
 
 def test_a_corrected_address_takes_the_place_of_the_wrong_one_and_nobody_elses_is_taken() -> None:
-    known, other = verified(), person()
+    known, other = verified(name="ada"), person("bob")  # the list is in the order of names, and so is the action
     User.objects.filter(pk=known.pk).update(email="right@example.org")
     User.objects.filter(pk=other.pk).update(email="Right@example.org")
     administrator = Client()

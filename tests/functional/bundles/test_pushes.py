@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from django.test import Client
+from django.utils import timezone
 
 from accounts.models import Scope, User, token_create
 from audit.models import AuditEntry
@@ -391,3 +393,27 @@ def test_publishing_says_first_what_cannot_work(site: Scenario, api: Site) -> No
     assert any("No compute worker" in warning for warning in refused.json()["warnings"])
     assert api.post(f"competitions/{site.competition.slug}/publish/", {"anyway": True}).status_code == 200
     assert Competition.objects.get(pk=site.competition.pk).is_published
+
+
+def test_a_program_plans_the_publication_moves_it_and_takes_it_back(site: Scenario, api: Site) -> None:
+    Competition.objects.filter(pk=site.competition.pk).update(is_published=False)
+    path, soon = f"competitions/{site.competition.slug}/publish/", timezone.now() + timedelta(days=1)
+    refusals: list[tuple[dict[str, Any], int, str]] = [
+        ({"at": soon.isoformat()}, 409, "not_ready"),
+        ({"at": "2020-01-01T00:00Z", "anyway": True}, 422, "not_in_future"),
+    ]
+    refusals += [({"at": text}, 400, "invalid") for text in ("soon", "9999-12-31T23:59:59-14:00")]
+    for body, status, code in refusals:
+        refused = api.post(path, body)
+        assert (refused.status_code, refused.json()["code"]) == (status, code)
+    planned = api.post(path, {"at": soon.isoformat(), "anyway": True}).json()
+    assert (planned["is_published"], planned["url"]) == (False, f"/competitions/{site.competition.slug}/")
+    later = f"{soon:%Y-%m-%dT%H:%M}"
+    assert api.post(path, {"at": later, "anyway": True}).json()["publish_at"] == f"{later}:00Z", (
+        "without an offset in UTC"
+    )
+    assert api.client.delete(f"/api/v1/{path}").status_code == 204
+    competition = Competition.objects.get(pk=site.competition.pk)
+    assert (competition.publish_at, competition.is_published) == (None, False)
+    assert api.post(path, {"anyway": True}).json()["is_published"]
+    assert api.post(path, {"at": soon.isoformat(), "anyway": True}).json()["code"] == "published_already"

@@ -39,7 +39,7 @@ def test_a_team_sees_its_place_in_fair_turns_and_when_it_may_start(site: Scenari
     site.claim(worker)
     late = site.submit(team=site.join("Other"))
     run = late.runs.get()
-    place = queue_positions([run])[run.pk].place
+    place = queue_positions([run], now=timezone.now())[run.pk].place
     assert place == 1, "the other team has four that wait and one that runs"
     start = queue_wait(run.queue, place, now=site.now)
     assert start is not None

@@ -32,8 +32,8 @@ from competitions.submissions.states import Kind
 from competitions.teams.models import Team
 from core.background import jobs
 from core.background.allowance import TooManyRefusedFiles, require_allowance
+from core.background.jobs import turn_take
 from core.background.rows import AskedRow
-from core.background.turns import turn_take
 from core.celery import app
 from core.models import Turn
 from tests.background import run_background

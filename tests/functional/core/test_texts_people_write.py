@@ -40,6 +40,7 @@ OTHER = {
     "webhooks.Webhook.secret", "webhooks.WebhookMessage.event",
     "webhooks.WebhookMessage.answer", "environments.EnvironmentFile.sha256", "environments.EnvironmentFile.image_id",
     "environments.EnvironmentFile.code", "environments.EnvironmentFile.detail", "submissions.Submission.description",
+    "submissions.Submission.tag_text",
     "submissions.Submission.disqualified_reason", "submissions.Submission.reinstated_reason",
     "runs.Run.claim_id", "runs.Run.code", "runs.Run.detail", "runs.RunEvent.actor",
     "runs.RunEvent.note", "runs.RunOutput.name", "runs.Attempt.detail", "leaderboards.Entry.tie_key", "leaderboards.Cell.key",

@@ -16,9 +16,15 @@ from accounts.models import User
 from competitions.catalog.models import Column, CompetitionOrganizer, Leaderboard, Phase, SealedKey, SealedUse
 from competitions.catalog.sealed_keys import phases_under_seal, sealed_keys_record
 from competitions.catalog.services import phase_reveal
-from competitions.disclosure import attempt_reports
-from competitions.disclosure.attempt_reports import AttemptReport, disclosed_meters, disclosed_report
-from competitions.disclosure.outputs import may_download, runs_beside_scoring, visible_streams
+from competitions.disclosure import outputs
+from competitions.disclosure.outputs import (
+    AttemptReport,
+    disclosed_meters,
+    disclosed_report,
+    may_download,
+    runs_beside_scoring,
+    visible_streams,
+)
 from competitions.disclosure.readers import Reader, reader_for
 from competitions.disclosure.receipts import disclosed_receipt
 from competitions.disclosure.scores import (
@@ -330,9 +336,7 @@ def test_the_meters_of_a_scoring_program_are_withheld_while_it_runs(site: Scenar
 
 
 def test_the_reasons_named_here_are_reasons_of_runs() -> None:
-    assert {attempt_reports.OUTPUT_INVALID, attempt_reports.PROGRAM_ERROR, attempt_reports.SCORING_ERROR} <= set(
-        Reason.values
-    )
+    assert {outputs.OUTPUT_INVALID, outputs.PROGRAM_ERROR, outputs.SCORING_ERROR} <= set(Reason.values)
 
 
 def test_a_use_of_the_right_is_recorded_once_a_request_and_only_where_something_is_sealed(

@@ -104,8 +104,12 @@ def test_the_page_shows_them_with_the_digits_of_the_column(site: Scenario) -> No
         (table,) = client.get(address).json()
         assert table.pop("slices") == SHOWN
         assert table == {
-            "run": str(run.pk), "task": run.task.name, "score": "mae", "title": "MAE", "slicing": "size of molecules"
-        }  # fmt: skip
+            "run": str(run.pk),
+            "task": run.task.name,
+            "score": "mae",
+            "title": "MAE",
+            "slicing": "size of molecules",
+        }
     assert user_client(site.member(site.join())).get(f"/submissions/{submission.pk}/").status_code == 404
 
 
@@ -121,8 +125,15 @@ def test_organizers_download_those_of_the_submissions_that_a_list_shows(site: Sc
         lines = list(csv.DictReader(io.StringIO(body_text(organizer.get(address)))))
         assert [line["submission"] for line in lines] == [str(pk) for pk in (second.pk, first.pk) for _ in ROWS]
         assert list(lines[0].values())[3:] == [
-            first.runs.get().task.name, "mae", "size of molecules", "small", "1234", "0.4123", "0.4011", "0.4222"
-        ]  # fmt: skip
+            first.runs.get().task.name,
+            "mae",
+            "size of molecules",
+            "small",
+            "1234",
+            "0.4123",
+            "0.4011",
+            "0.4222",
+        ]
         assert user_client(site.member()).get(address).status_code == 404
     CompetitionOrganizer.objects.filter(user=site.organizer).update(can_see_sealed=True)
     assert f"{secret.pk},{site.sealed.slug}" in body_text(organizer.get(addresses[0]))

@@ -11,13 +11,15 @@ from django.urls import reverse
 from competitions.catalog.models import Column, Leaderboard
 from competitions.leaderboards.models import Entry
 from tests.scenario import Scenario
+from tests.shared_rows import shared
 
 ROWS = {"quick": (0.30, 10.0), "good": (0.10, 500.0), "slow": (0.20, 900.0), "middle": (0.20, 100.0)}
 
 
-@pytest.fixture
-def address(site: Scenario) -> str:
+@shared
+def address(common_site: Scenario) -> str:
     """The page of a board with four rows and the measured time as a column."""
+    site = common_site
     Column.objects.create(
         leaderboard=site.phase.leaderboard,
         key="wall_s",

@@ -11,6 +11,7 @@ from competitions.leaderboards.models import Entry
 from competitions.resources.storage import store_bytes
 from competitions.runs.models import RunOutput
 from competitions.submissions.models import Submission
+from competitions.web.details import SIZE_SCRIPT
 from tests.permissions import user_client
 from tests.scenario import Scenario
 
@@ -47,7 +48,7 @@ def test_everybody_follows_a_row_to_its_detailed_results(site: Scenario, submiss
     assert links(Client(), submission) == (1, True, 200)
     assert links(user_client(site.member()), submission) == (2, True, 200), "in its place, and pinned"
     response = Client().get(places(submission)[2])
-    assert response.content == PAGE
+    assert response.content == PAGE + SIZE_SCRIPT
     assert response["Content-Security-Policy"].startswith("sandbox allow-scripts; default-src 'none'")
     assert links(Client(), bare) == (0, False, 404), "there is no page to link to"
 

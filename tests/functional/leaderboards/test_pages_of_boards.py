@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from django.db import connection
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 
 from competitions.catalog.models import Leaderboard
 from competitions.leaderboards.models import Cell, Entry
@@ -18,7 +20,9 @@ from competitions.leaderboards.reading.board import (
     team_entry,
 )
 from tests.boards import many
-from tests.scenario import Scenario
+from tests.pages import page_words
+from tests.permissions import user_client
+from tests.scenario import Scenario, person, scenario
 
 SIZE = 17
 
@@ -72,14 +76,42 @@ def test_a_page_around_a_row_takes_few_queries_on_a_large_board(site: Scenario) 
     assert len(queries) <= 5
 
 
-def test_a_team_is_found_by_the_beginning_of_its_name_whatever_its_case(site: Scenario) -> None:
-    for name in ("Gradient Descenders", "gradient boosters", "100% Gradients", "Overfitters"):
-        site.score(site.submit(team=site.join(name)), 0.5)
+def test_a_team_is_found_by_its_name_or_a_member_whatever_their_case(site: Scenario) -> None:
+    for name, user in (
+        ("Gradient Descenders", "ann.Xqz"),
+        ("gradient boosters", "ben.Xqz"),
+        ("100% Gradients", "cem.Xqz"),
+        ("Overfitters", "Dora.Xqz+1"),
+    ):
+        site.score(site.submit(team=site.join(name, user=person(user))), 0.5)
     site.join("Gradient without a score")
-    board = site.phase.leaderboard
-    assert [entry.team.name for entry in search(board, "GRADIENT")] == ["gradient boosters", "Gradient Descenders"]
-    assert [entry.team.name for entry in search(board, "100%")] == ["100% Gradients"]
-    assert [entry.team.name for entry in search(board, "%")] == []
+    elsewhere = scenario()
+    elsewhere.score(elsewhere.submit(team=elsewhere.join("Gradients elsewhere", user=person("elsewhere.Xqz"))), 0.5)
+
+    page = reverse("web:leaderboard", args=[site.competition.slug])
+    for client in (Client(), user_client(site.member())):
+        client.get(page)
+        with CaptureQueriesContext(connection) as queries:
+            shown = client.get(page, {"q": "a.xqz"})
+        assert "with Dora.Xqz+1" in page_words(shown)
+        assert len(queries) <= 10
+
+    def found(text: str) -> list[tuple[str, str]]:
+        return [(result.entry.team.name, result.member) for result in search(site.phase.leaderboard, text)]
+
+    beginning, inside = [("gradient boosters", ""), ("Gradient Descenders", "")], [("100% Gradients", "")]
+    assert found("GRADIENT") == beginning + inside, "those that begin with it come first"
+    assert found("radie") == inside + beginning
+    assert found("100%") == inside
+    assert found("%") == found("___") == found("....") == [], "no pattern, of any kind"
+    assert found("ra") == [], "two letters are looked for at the beginning"
+    assert found("DORA.xq") == [("Overfitters", "Dora.Xqz+1")], "by its member"
+    assert {name for name, _ in found(".xqz")} == {
+        "100% Gradients",
+        "gradient boosters",
+        "Gradient Descenders",
+        "Overfitters",
+    }
 
 
 def test_the_first_row_and_the_baselines_are_read_by_index(site: Scenario) -> None:

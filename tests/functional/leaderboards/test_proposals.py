@@ -30,6 +30,7 @@ from tests.answers import read_result
 from tests.background import run_background
 from tests.refusals import refuses
 from tests.scenario import Scenario, lease, zip_bytes
+from tests.shared_rows import shared
 
 PROGRAM = zip_bytes({"metadata.yaml": "command: python3 score.py", "score.py": "print('new')"})
 
@@ -96,9 +97,10 @@ def ranks(board: Leaderboard) -> list[tuple[int, float]]:
     return list(rows)
 
 
-@pytest.fixture
-def two(site: Scenario) -> list[Submission]:
+@shared
+def two(common_site: Scenario) -> list[Submission]:
     """Two scored submissions, the first better."""
+    site = common_site
     sent = [site.submit(team=site.join("first")), site.submit(team=site.join("second"))]
     for submission, value in zip(sent, (0.1, 0.2), strict=True):
         site.score(submission, value)

@@ -11,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from competitions.catalog.models import Column, Leaderboard
 from competitions.leaderboards.models import Entry
+from competitions.leaderboards.ranking.entries import entry_rank
 from competitions.leaderboards.ranking.values import column_values
 from competitions.leaderboards.reading import board as reading
 from competitions.leaderboards.reading.export import csv_lines
@@ -87,7 +88,7 @@ def test_what_looks_equal_is_told_apart_by_ten_digits_then_other_columns_then_ti
         if (cursor := page.next_cursor) is None:
             break
     assert read == expected
-    assert [reading.entry_rank(entry) for entry in Entry.objects.order_by(*Entry.IN_ORDER)] == [1, 2, 3, 4]
+    assert [entry_rank(entry) for entry in Entry.objects.order_by(*Entry.IN_ORDER)] == [1, 2, 3, 4]
 
 
 def test_a_row_without_a_value_is_behind_those_that_have_one_and_a_hidden_column_orders_nothing(site: Scenario) -> None:
@@ -162,7 +163,7 @@ def test_pages_put_together_are_the_whole_board_with_the_same_ranks(site: Scenar
             break
     assert paged == whole
     for rank, pk in whole:
-        assert reading.entry_rank(Entry.objects.get(pk=pk)) == rank
+        assert entry_rank(Entry.objects.get(pk=pk)) == rank
 
 
 def test_a_page_takes_the_same_number_of_queries_at_any_size(site: Scenario) -> None:

@@ -1,15 +1,17 @@
-"""A team's new name, or its mark as a baseline, shows on the boards at once."""
+"""A team's new name, its members, or its mark as a baseline, show on the boards at once."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from django.test import Client
 from django.urls import reverse
 
 from competitions.leaderboards.models import Entry, Milestone
 from competitions.teams.models import Team
-from competitions.teams.services import team_rename
+from competitions.teams.services import register, team_join, team_leave, team_rename
 from tests.admin_forms import save_form
-from tests.scenario import Scenario
+from tests.scenario import Scenario, person
 
 
 def edit(site: Scenario, team: Team, **changed: list[str] | None) -> None:
@@ -69,3 +71,22 @@ def test_a_team_without_scores_changes_no_board(site: Scenario) -> None:
     team_rename(team=site.team, by=site.member(), name="Nothing yet")
     board.refresh_from_db()
     assert board.version == version
+
+
+def test_who_joins_and_leaves_is_named_to_those_who_hold_the_old_page(site: Scenario) -> None:
+    site.score(site.submit(), 0.5)
+    url = reverse("web:leaderboard", args=[site.competition.slug])
+    second = person("second_member")
+    register(user=second, competition=site.competition, rules_version=1, now=site.now)
+
+    def page(before: Any = None) -> Any:
+        headers = {"If-None-Match": before["ETag"]} if before else {}
+        return Client().get(url, {"phase": site.phase.slug}, headers=headers)
+
+    alone = page()
+    team_join(team=site.team, by=second, admit=lambda team: None, now=site.now)
+    both = page(alone)
+    assert b"second_member" in both.content
+    team_leave(team=site.team, by=second)
+    assert page(both).status_code == 200
+    assert b"second_member" not in page(both).content

@@ -32,6 +32,7 @@ from scoring.replicates import LOSSES_FILE, REPLICATES_FILE, Replicates, write, 
 from tests.answers import read_result
 from tests.background import run_background
 from tests.scenario import Scenario, lease
+from tests.shared_rows import shared
 
 ITEMS = 400
 HARD = np.random.default_rng(0).exponential(1.0, ITEMS)  # what is common to all entries
@@ -91,8 +92,15 @@ def three_teams(site: Scenario) -> list[Team]:
     return teams
 
 
-def test_entries_that_cannot_be_told_apart_share_a_tier_and_a_range_of_ranks(site: Scenario) -> None:
-    first, second, third = (entry(site, team).uncertainty for team in three_teams(site))
+@shared
+def uncertain_teams(common_site: Scenario) -> list[Team]:
+    return three_teams(common_site)
+
+
+def test_entries_that_cannot_be_told_apart_share_a_tier_and_a_range_of_ranks(
+    site: Scenario, uncertain_teams: list[Team]
+) -> None:
+    first, second, third = (entry(site, team).uncertainty for team in uncertain_teams)
     assert [row.tier for row in (first, second, third)] == [1, 1, 2]
     assert [(row.first_rank, row.last_rank) for row in (first, second, third)] == [(1, 2), (1, 2), (3, 3)]
     board = BoardUncertainty.objects.get()
@@ -104,8 +112,9 @@ def test_entries_that_cannot_be_told_apart_share_a_tier_and_a_range_of_ranks(sit
     assert board.resolution < first.high - first.low  # pairs are compared item by item
 
 
-def test_page_api_and_csv_show_it_with_the_digits_of_the_column(site: Scenario, client: Client) -> None:
-    three_teams(site)
+def test_page_api_and_csv_show_it_with_the_digits_of_the_column(
+    site: Scenario, uncertain_teams: list[Team], client: Client
+) -> None:
     row = entry(site, site.team).uncertainty
     half = f"{(row.high - row.low) / 2:.4f}"
     page = client.get(f"/competitions/{site.competition.slug}/leaderboard/?phase={site.phase.slug}").text
@@ -128,8 +137,10 @@ def page_address(site: Scenario, board: Leaderboard | None = None) -> str:
     return reverse("web:uncertainty", args=[site.competition.slug, phase.slug, board.key if board else "main"])
 
 
-def test_a_page_compares_the_best_rows_and_counts_all(site: Scenario, client: Client) -> None:
-    teams = three_teams(site)
+def test_a_page_compares_the_best_rows_and_counts_all(
+    site: Scenario, uncertain_teams: list[Team], client: Client
+) -> None:
+    teams = uncertain_teams
     comparison = BoardComparison.objects.get()
     assert comparison.entries == [entry.pk for entry in Entry.objects.order_by(*Entry.IN_ORDER)]
     assert [row[2] for row in comparison.surely_beats] == [True, True, False]
@@ -188,8 +199,9 @@ def test_organizers_read_before_the_first_team_which_differences_the_test_set_te
     assert "cannot be told apart" not in client.get(address).text
 
 
-def test_the_best_of_many_tries_is_said_to_be_too_good_to_organizers_alone(site: Scenario, client: Client) -> None:
-    three_teams(site)
+def test_the_best_of_many_tries_is_said_to_be_too_good_to_organizers_alone(
+    site: Scenario, uncertain_teams: list[Team], client: Client
+) -> None:
     Entry.objects.update(submissions=20)
     Leaderboard.objects.update(version=50)
     assert "Best of" not in client.get(page_address(site)).text
@@ -203,8 +215,9 @@ def test_the_best_of_many_tries_is_said_to_be_too_good_to_organizers_alone(site:
     )  # the largest of twenty normal numbers
 
 
-def test_a_page_of_a_board_that_is_not_shown_is_refused(site: Scenario, client: Client) -> None:
-    three_teams(site)
+def test_a_page_of_a_board_that_is_not_shown_is_refused(
+    site: Scenario, uncertain_teams: list[Team], client: Client
+) -> None:
     Leaderboard.objects.update(visibility="sealed")
     assert client.get(page_address(site)).status_code == 403
     Leaderboard.objects.update(visibility="phase", shows_uncertainty=False)
@@ -212,9 +225,9 @@ def test_a_page_of_a_board_that_is_not_shown_is_refused(site: Scenario, client: 
 
 
 def test_a_row_without_replicates_may_stand_anywhere_in_the_ranges_of_the_others(
-    site: Scenario, client: Client
+    site: Scenario, uncertain_teams: list[Team], client: Client
 ) -> None:
-    first, second, third = three_teams(site)
+    first, second, third = uncertain_teams
     score(site, 0.1, None, team=site.join("silent"))
     refresh()
     assert [entry(site, team).uncertainty.last_rank for team in (first, second, third)] == [3, 3, 4]
@@ -275,8 +288,10 @@ def test_rows_on_other_resamples_than_most_are_not_compared(site: Scenario) -> N
     assert "other resamples" in board.remark
 
 
-def test_a_better_submission_takes_the_place_of_the_interval_of_the_one_before(site: Scenario) -> None:
-    teams = three_teams(site)
+def test_a_better_submission_takes_the_place_of_the_interval_of_the_one_before(
+    site: Scenario, uncertain_teams: list[Team]
+) -> None:
+    teams = uncertain_teams
     before = entry(site, teams[2]).uncertainty.high
     better = losses(9) - 0.5
     score(site, float(better.mean()), losses_file(better), team=teams[2])
@@ -311,8 +326,9 @@ def test_a_lost_message_or_a_change_meanwhile_is_made_up_for(site: Scenario, mon
 
 
 @pytest.mark.parametrize("change", [{"shows_uncertainty": False}, {}], ids=["switched off", "its column hidden"])
-def test_a_board_that_does_not_say_it_tells_nothing(site: Scenario, client: Client, change: dict[str, bool]) -> None:
-    three_teams(site)
+def test_a_board_that_does_not_say_it_tells_nothing(
+    site: Scenario, uncertain_teams: list[Team], client: Client, change: dict[str, bool]
+) -> None:
     if change:
         Leaderboard.objects.filter(pk=site.phase.leaderboard.pk).update(**change)
     else:

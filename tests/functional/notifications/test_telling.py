@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import pytest
 import time_machine
 from django.core import mail
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from pytest_django import DjangoAssertNumQueries
 
 from accounts.models import User
 from competitions.catalog.models import Announcement
 from competitions.catalog.texts.announcements import announcement_save, announcement_withdraw
+from competitions.leaderboards.models import Score
 from competitions.notifications.mails import digests_mail, notifications_mail
 from competitions.notifications.models import Delivery, Kind, Notification
 from competitions.notifications.services import KEPT, notifications_expire, notify, preferences_set
@@ -24,6 +30,7 @@ from competitions.submissions.services import (
 )
 from competitions.teams.models import Membership, Registration
 from core.reconciler import reconcile
+from tests.permissions import user_client
 from tests.scenario import Scenario, person
 
 pytestmark = pytest.mark.django_db
@@ -65,6 +72,60 @@ def test_who_submitted_is_told_of_the_end_once_and_of_no_score(site: Scenario) -
     assert {name for name, _ in recipients(Kind.RESCORING)} == {member.username, mate.username}
     assert len(recipients(Kind.RESCORING)) == 2, "once for the phase, not for each submission"
     assert recipients(Kind.RUN) == ended, "it is finished, as before"
+
+
+def read_details(user: User) -> str:
+    """The details that a person's inbox shows."""
+    page = user_client(user).get(reverse("web:notifications")).content.decode()
+    return " ".join(re.findall(r'class="inbox-detail">(.*?)</p>', page, re.DOTALL))
+
+
+def test_scores_and_ranks_are_told_while_everybody_may_see_them(
+    site: Scenario, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    rival, member = site.join(), site.member()
+    preferences_set(user=member, competition=None, chosen={Kind.RUN: Delivery.AT_ONCE})
+    site.score(site.submit(team=rival), 0.3)
+    first = site.score(site.submit(), 0.5)
+    site.score(site.submit(phase=site.sealed), 0.987654321)
+    client, board = user_client(member), site.phase.leaderboards.get()
+    assert "Leaderboard: MAE 0.5000, the first score of your team; rank 2." in read_details(member)
+    with CaptureQueriesContext(connection) as few:
+        client.get(reverse("web:notifications"))
+    second, third = site.score(site.submit(), 0.25), site.score(site.submit(), 0.3125)
+    with django_assert_num_queries(len(few)):
+        shown = client.get(reverse("web:notifications"))
+    shown_details = read_details(member)
+    assert "MAE 0.2500, the best of your team so far (\N{MINUS SIGN}0.2500); rank 1." in shown_details
+    assert "MAE 0.3125 (+0.0625 to the best of your team)." in shown_details, "it is not the row, and so has no rank"
+    assert "0.98" not in shown.content.decode()
+    by_path = {row["path"]: row["detail"] for row in client.get("/api/v1/notifications/").json()["results"]}
+    assert by_path[f"/submissions/{second.pk}/"].endswith("rank 1.")
+    notifications_mail(now=site.now)
+    assert "rank 1." in "".join(str(letter.body) for letter in mail.outbox)
+    assert "0.98" not in "".join(str(letter.body) for letter in mail.outbox)
+    submission_disqualify(submission=second, reason="External data.", now=site.now)
+    submission_rerun(submission=third, actor="organizer", now=site.now)
+    third.refresh_from_db()
+    site.score(third, 0.125)
+    shown_details = read_details(member)
+    assert "MAE 0.2500." in shown_details, "no rank of a submission that was disqualified"
+    assert "MAE 0.1250, the best of your team so far (\N{MINUS SIGN}0.3750); rank 1." in shown_details, (
+        "as of the run anew"
+    )
+    Score.objects.filter(submission=third).update(values={"mae": 0.75}, rank_value=0.75)
+    assert "MAE 0.7500." in read_details(member), "the rank of then is not told of a score that came otherwise"
+    board.is_hidden = True
+    board.save()
+    assert read_details(member) == "", "nothing of a board that is hidden or sealed by now"
+    board.is_hidden, board.visibility = False, "sealed"
+    board.save()
+    assert read_details(member) == ""
+    board.visibility = "as_phase"
+    board.save()
+    assert "rank 2." in read_details(member)
+    Membership.objects.filter(user=member).delete()
+    assert read_details(member) == "", f"who left the team reads nothing of #{first.pk}"
 
 
 def test_who_left_the_team_is_told_nothing_of_its_submissions(site: Scenario) -> None:

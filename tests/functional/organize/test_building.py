@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import zipfile
 from typing import Any
 
+import polars as pl
 import pytest
 
 from competitions.catalog.models import Competition, SealedKey
@@ -229,7 +231,7 @@ def table(site: Scenario, **split: Any) -> Guided:
     guided.attach("id,price\n1,3\n2,5\n", role="training", name="train.csv")
     for step, values in (
         ("data", {}),
-        ("columns", {"targets": ["price"], "slices": "area"}),
+        ("columns", {"targets": ["price"], "slices": "area", "descriptions": "id:\nprice: in euros, with tax: yes"}),
         ("metric", {"metric": "mae"}),
         ("split", split),
     ):
@@ -253,6 +255,9 @@ def test_a_table_becomes_a_competition_with_an_open_and_a_sealed_board_and_a_tri
         True,
         phase.closes_at,
     )
+    assert phase.described_columns == {"price": "in euros, with tax: yes"}
+    shown = guided.client.get(f"/competitions/{competition.slug}/data/").content.decode()
+    assert "in euros, with tax: yes" in shown
     assert trial_facts(guided) == ("Constant baseline", "prediction", "queued")
     truth = phase.tasks.get().reference_data
     assert truth is not None
@@ -302,6 +307,15 @@ def test_the_trial_shows_both_scores_and_the_log_and_then_it_can_be_published(si
     RunLog.objects.create(run=run, attempt=1, stream="scoring", seq=0, text="scored 20 and 10 rows")
     shown = guided.page("trial/")
     assert all(words in shown for words in ("1.2500", "1.7500", "scored 20 and 10 rows"))
+    # The best constant is learnt from the training data: the median of 3 and 5.
+    errors = [abs(row * 1.5 - 4) for row in range(30)]
+    constants = {
+        "mae_public": sum(error for row, error in enumerate(errors) if row % 3) / 20,
+        "mae_private": sum(error for row, error in enumerate(errors) if not row % 3) / 10,
+    }
+    assert {score["key"]: score["constant"] for score in guided.draft.score_scale} == pytest.approx(constants)
+    assert all(f"{value:.4f}" in shown for value in (*constants.values(), 0.0))
+    assert "30 different values" in shown, "the distribution of the target"
     assert made(guided.build()).slug == "prices-of-houses", (
         "the trial's sealed keys do not keep it from being built anew"
     )
@@ -339,6 +353,11 @@ def test_the_hosts_sample_gives_the_columns_and_is_the_trial(site: Scenario) -> 
     trial = guided.draft.trial
     assert trial is not None
     assert trial.file == phase.sample_submission.file
+    mean, area = sum(row * 1.5 for row in ROWS) / 30, 1.0
+    of_price = (sum((row * 1.5 - mean) ** 2 for row in ROWS if row % 3) / 20) ** 0.5
+    of_area = (sum((row % 3 - area) ** 2 for row in ROWS if row % 3) / 20) ** 0.5
+    public = guided.draft.score_scale[0]
+    assert (public["constant"], public["perfect"]) == (pytest.approx((of_price + of_area) / 2), 0.0)
 
 
 def test_columns_that_no_name_decides_are_shown_to_be_checked(site: Scenario) -> None:
@@ -496,3 +515,27 @@ def test_a_metric_of_ones_own_needs_its_file_and_a_name(site: Scenario) -> None:
     guided.finish()
     column = made(guided.build()).phases.get().leaderboard.columns.get()
     assert (column.title, column.key, column.sorting) == ("Distance", "score_public", "asc")
+
+
+def test_a_split_by_time_keeps_what_comes_later_private_and_tells_of_training_data_that_reach_into_it(
+    site: Scenario,
+) -> None:
+    guided = begun(site, Start.TABLE)
+    guided.attach("id,day,price\n" + "".join(f"{row},2026-05-{row + 1:02d},{row * 1.5}\n" for row in range(30)))
+    guided.attach("id,day,price\n90,2026-04-30,2\n91,2026-05-09,3\n", role="training", name="train.csv")
+    guided.answer("columns", targets=["price"])
+    guided.answer("metric", metric="mae")
+    by_time = {"how": "time", "time": "day", "cut": "2026-05-21T00:00"}
+    shown = guided.client.post(f"/host/{guided.draft.key}/steps/split/preview/", by_time).content.decode()
+    assert "20 rows" in shown
+    assert "about 50 % of their rows are not before 2026-05-01, when" in shown
+    refused = guided.answer("split", **by_time | {"cut": "2026-07-01T00:00"})
+    assert "One part would be empty: rows are from 2026-05-01 to 2026-05-30" in refused.content.decode()
+    assert guided.answer("split", **by_time).status_code == 302
+    guided.finish()
+    truth = made(guided.build()).phases.get().tasks.get().reference_data
+    assert truth is not None
+    with open_stored(truth.file) as file, zipfile.ZipFile(file) as packed:
+        rows = pl.read_parquet(io.BytesIO(packed.read("solution.parquet")))
+    assert sorted(rows.filter(pl.col("Usage") == "Private")["id"].to_list()) == list(range(20, 30))
+    assert "before 2026-05-21T00:00 UTC by `day`" in guided.page("steps/pages/")

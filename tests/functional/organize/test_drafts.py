@@ -24,6 +24,7 @@ from competitions.organize.refusals import (
 from competitions.organize.steps.paths import answered
 from scoring.metrics import METRICS
 from tests.admin_forms import form_fields
+from tests.background import run_background
 from tests.functional.organize.guided import SOLUTION, Guided
 from tests.permissions import user_client
 from tests.refusals import refuses
@@ -105,6 +106,8 @@ def test_a_file_that_is_no_table_is_refused_with_its_reason(
         ({"id_column": "area"}, "“area” is no id: 3 different ids in 30 rows"),
         ({"targets": ["id"]}, "“id” is the id"),
         ({"targets": []}, "This field is required"),
+        ({"descriptions": "price in euros"}, "“price in euros” is none"),
+        ({"descriptions": "price: a\nprice: b"}, "The column “price” is described twice"),
         ({"slices": "price"}, "“price” has another value in each row. Choose a column whose values several rows share"),
     ],
 )
@@ -356,3 +359,20 @@ def test_further_metrics_need_the_same_predictions_as_the_first(site: Scenario) 
     assert (metric_answers(guided) or {})["more"] == {"mae": {}, "huber_loss": {"delta": 2.5}}
     groups = guided.page("steps/metric/").count('data-only-with="metric=')
     assert groups > 1, "metrics of other predictions stand apart"
+
+
+def test_next_waits_while_a_file_is_being_read_and_goes_on_by_itself(guided: Guided, draft: CompetitionDraft) -> None:
+    guided.attach(SOLUTION)
+    draft.files.update(state="waiting", preview={})
+    waiting = guided.answer("data")
+    assert (waiting.status_code, waiting["Location"]) == (302, f"/host/{draft.key}/steps/data/wait/")
+    shown = guided.page("steps/data/wait/")
+    assert "You go on by yourself once it is read" in " ".join(shown.split())
+    assert "solution.csv" in shown
+    poll = {"HX-Request": "true"}
+    assert "HX-Redirect" not in guided.client.get(waiting["Location"], headers=poll).headers
+    run_background(at=guided.site.now)
+    assert guided.client.get(waiting["Location"], headers=poll)["HX-Redirect"] == f"/host/{draft.key}/steps/columns/"
+    assert guided.client.get(waiting["Location"])["Location"] == f"/host/{draft.key}/steps/columns/"
+    draft.files.update(state="failed", fault="It is empty.", preview={})
+    assert guided.client.get(waiting["Location"])["Location"] == f"/host/{draft.key}/steps/data/"

@@ -221,3 +221,21 @@ def test_a_table_is_described_without_json(site: Scenario, organizer: Client) ->
     assert answer.status_code == 422
     assert "&#x27;low&#x27; is no number" in answer.content.decode()
     assert 'value="low"' in answer.content.decode()
+
+
+@pytest.mark.usefixtures("during")
+def test_settings_of_kinds_that_a_phase_does_not_take_are_set_aside(site: Scenario, organizer: Client) -> None:
+    def aside(**values: object) -> tuple[list[str], bool]:
+        Phase.objects.filter(pk=site.phase.pk).update(**values)
+        form = organizer.get(phase_url(site.phase)).context["form"]
+        return [group.title for group in form.set_aside], form.shows_set_aside
+
+    names = ("time_limit_s", "cpus", "memory_bytes", "output_bytes", "output_files", "pids", "gpus")
+    usual = {name: getattr(Phase(), name) for name in names}
+    of_code = ["Smoke run", "Budget of a code submission", "Own environment", "Isolation"]
+    growing = "A board that grows by datasets"
+    assert aside(accepts_predictions=True, accepts_code=False, **usual) == ([*of_code, growing], False)
+    assert aside(time_limit_s=77) == ([*of_code, growing], True)
+    assert aside(accepts_code=True) == ([growing], False)
+    wrong = send(organizer, phase_url(site.phase), max_datasets="500").context["form"]
+    assert wrong.shows_set_aside, "its error stands in there"

@@ -6,7 +6,7 @@ from django.urls import reverse
 
 from competitions.catalog.models import RulesVersion
 from competitions.catalog.services import current_rules
-from competitions.organize.editing.rules import difference
+from competitions.organize.editing.texts import difference
 from tests.admin_forms import form_fields
 from tests.permissions import user_client
 from tests.scenario import Scenario, scenario

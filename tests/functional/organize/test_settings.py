@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
 from html import unescape
 from typing import Any
 
 import pytest
+from django.core import mail
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
+from django.utils import timezone
 
 from audit.models import AuditEntry
 from competitions.catalog.models import Competition, CompetitionOrganizer, Series, Task
+from competitions.catalog.publishing import publish_due
 from competitions.leaderboards.sealing.commitments import commit_closed_boards
 from competitions.teams.merging import merge_accept, merge_propose
 from competitions.teams.models import Team
 from tests.background import run_background
 from tests.images import png_bytes
+from tests.pages import page_words
 from tests.permissions import body_text, user_client
 from tests.scenario import Scenario, person
 
@@ -229,3 +233,43 @@ def test_what_nobody_could_join_is_not_published(site: Scenario, organizer: Clie
         phase.delete()
     assert "cannot be published yet" in saved(site, organizer, {"action": "publish"}, "visibility/")
     assert not stored(site).is_published
+
+
+def test_a_draft_is_published_by_itself_as_planned_unless_something_new_is_in_the_way(site: Scenario) -> None:
+    competition, organizer = site.competition, user_client(site.organizer)
+    Competition.objects.filter(pk=competition.pk).update(is_published=False)
+    url, at = f"/host/competitions/{competition.slug}/settings/visibility/", timezone.now() + timedelta(hours=2)
+
+    def plan(instant: datetime) -> Any:
+        return organizer.post(url, {"action": "plan", "at": f"{instant:%Y-%m-%dT%H:%M}"})
+
+    def planned() -> datetime | None:
+        competition.refresh_from_db()
+        return competition.publish_at
+
+    assert plan(timezone.now() - timedelta(hours=1)).status_code == 422
+    assert plan(at).status_code == 302
+    assert planned() == at.replace(second=0, microsecond=0)
+    assert f"{at:%Y-%m-%d %H:%M}" in organizer.get(f"/host/competitions/{competition.slug}/settings/").content.decode()
+    organizer.post(url, {"action": "cancel-plan"})
+    assert planned() is None
+    assert (publish_due(now=at + timedelta(hours=1)), mail.outbox) == (0, [])
+
+    plan(at)
+    assert (publish_due(now=timezone.now()), competition.is_published) == (0, False), "it is too early"
+    phase, tasks = site.phase, list(site.phase.tasks.all())
+    phase.tasks.clear()
+    assert publish_due(now=at) == 0
+    assert planned() is None
+    assert "The phase has no task" in mail.outbox[-1].body
+    assert "It was not published as planned" in page_words(
+        organizer.get(f"/host/competitions/{competition.slug}/settings/")
+    )
+
+    phase.tasks.set(tasks)
+    plan(at)
+    assert (publish_due(now=at), publish_due(now=at)) == (1, 0)
+    assert planned() is None
+    assert (competition.is_published, competition.publish_fault) == (True, "")
+    assert [message.to for message in mail.outbox] == [[site.organizer.email]] * 2
+    assert plan(at).status_code == 409

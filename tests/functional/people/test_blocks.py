@@ -8,10 +8,11 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
-from accounts import blocks
-from accounts.models import Block, Profile, ProfileReport, User
-from accounts.profiles import (
+from accounts.models import Block, Profile, ProfileReport, Scope, User, token_create
+from accounts.people import blocks
+from accounts.people.profiles import (
     OWN_PROFILE,
     REPORT_WITHOUT_TEXT,
     REPORTS_A_DAY,
@@ -41,6 +42,11 @@ def other(site: Scenario) -> User:
 
 def set_block(client: Client, user: User, *, block: str = "yes") -> int:
     return client.post(reverse("web:person-block", args=[user.get_username()]), {"block": block}).status_code
+
+
+def api_client(user: User, *scopes: Scope) -> Client:
+    _, secret = token_create(user=user, name="t", scopes=list(scopes), expires_at=timezone.now() + timedelta(days=1))
+    return Client(headers={"Authorization": f"Bearer {secret}"})
 
 
 def told(user: User) -> list[str]:
@@ -176,3 +182,19 @@ def test_a_dismissed_report_leaves_the_profile_and_reports_are_counted(site: Sce
         profile_report(profile=others[0], by=member, text="Odd.", now=site.now)
     profile_hide(profile=others[0], by=root, now=site.now)
     assert user_client(member).get(reverse("web:person-report", args=[others[0].user.username])).status_code == 404
+
+
+def test_a_program_blocks_lists_and_unblocks_for_the_person_of_its_token(site: Scenario, other: User) -> None:
+    member, path = site.member(), f"/api/v1/blocks/{other.username}/"
+    client, reading = api_client(member, Scope.READ, Scope.TEAM), api_client(member, Scope.READ)
+    assert [client.put(path).json()["username"] for _ in range(2)] == [other.username] * 2, "twice is once"
+    assert [row["username"] for row in client.get("/api/v1/blocks/").json()["results"]] == [other.username]
+    assert list(blocks.blocked_by(member)) == [other.pk]
+    assert user_client(other).get("/api/v1/blocks/").json()["results"] == [], "who is blocked is not told"
+    for username in (member.username, "nobody"):
+        refused = client.put(f"/api/v1/blocks/{username}/")
+        assert (refused.status_code, refused.json()["code"]) == (422, "nobody_to_block")
+    assert reading.delete(path).json()["code"] == "scope_missing"
+    assert list(blocks.blocked_by(member)) == [other.pk]
+    assert [client.delete(path).status_code for _ in range(2)] == [204, 404]
+    assert not Block.objects.exists()

@@ -12,10 +12,10 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries, DjangoCaptureOnCommitCallbacks
 
-from accounts import profiles
 from accounts.attempts import Limit
 from accounts.links import require_github_name, require_orcid, require_web_site
 from accounts.models import Profile, User
+from accounts.people import profiles
 from competitions.catalog.models import Competition
 from competitions.catalog.services import phase_reveal
 from tests.permissions import body_text, user_client
@@ -72,9 +72,13 @@ def test_the_settings_page_checks_and_stores_what_is_shown(site: Scenario, monke
     for text in ("does not fit the others", "single hyphens", "begins with https://", "Choose another"):
         assert text in answer.content.decode(), text
     right = {
-        "is_public": "on", "orcid": "https://orcid.org/0000-0002-1825-0097", "github": "https://github.com/ada/",
-        "website": "https://example.org/?a=<b>", "name": "Ada <b>", "about": "Hi <script>\nThere",
-    }  # fmt: skip
+        "is_public": "on",
+        "orcid": "https://orcid.org/0000-0002-1825-0097",
+        "github": "https://github.com/ada/",
+        "website": "https://example.org/?a=<b>",
+        "name": "Ada <b>",
+        "about": "Hi <script>\nThere",
+    }
     assert client.post(address, right).status_code == 302
     shown = page(member)
     for text in (

@@ -10,7 +10,7 @@ import pytest
 from competitions.compute.models import ComputeWorker
 from competitions.resources.storage import store_bytes
 from competitions.runs.leases import reports
-from competitions.runs.leases.results import InvalidResult, Result
+from competitions.runs.leases.reports import InvalidResult, Result
 from competitions.runs.models import Attempt, Run, RunEvent, RunOutput
 from competitions.submissions.states import Kind, Reason, State
 from tests.scenario import Scenario, lease

@@ -11,7 +11,7 @@ from competitions.catalog.models import Competition
 from competitions.compute.models import ComputeWorker
 from competitions.runs import dispatch
 from competitions.runs.leases import reports
-from competitions.runs.leases.results import InvalidResult, Result
+from competitions.runs.leases.reports import InvalidResult, Result
 from competitions.runs.leases.retries import WORKER_BREAKER, expire_leases
 from competitions.runs.models import Run, RunEvent
 from competitions.runs.refusals import ALREADY_ENDED, LeaseLost, StillRunning

@@ -54,8 +54,8 @@ class DispatchFollowsTheRanking(TestCase):
         site.queue.save()
         worker.queue.refresh_from_db()
         waiting = Run.objects.filter(state=State.QUEUED).select_related("queue")
-        positions = queue_positions(waiting)
-        expected = sorted(positions, key=lambda pk: positions[pk].place)
+        positions = queue_positions(waiting, now=site.now)
+        expected = sorted(positions, key=lambda pk: positions[pk].place or 0)
         claimed: list[UUID] = []
         while (run := claim_at(worker, at + timedelta(minutes=1 + len(claimed)))) is not None:
             claimed.append(run.pk)
@@ -77,7 +77,7 @@ def test_list_page_and_api_say_the_same_place_for_runs_queued_at_one_instant(sit
     sent = [site.submit(), site.submit(team=other), site.submit(team=third)]
     for submission in sent:
         run = submission.runs.get()
-        place = queue_positions([run])[run.pk].place
+        place = queue_positions([run], now=site.now)[run.pk].place
         client = user_client(site.member(submission.team))
         row = client.get(reverse("web:submission-row", args=[submission.pk])).content.decode()
         page = client.get(reverse("web:submission", args=[submission.pk])).content.decode()
@@ -85,8 +85,8 @@ def test_list_page_and_api_say_the_same_place_for_runs_queued_at_one_instant(sit
         assert f"Waiting at place {place} of the queue" in row
         assert f"Waiting at place {place} of the queue" in page
         assert [each["queue_place"] for each in answer["runs"]] == [place]
-    positions = queue_positions(Run.objects.filter(state=State.QUEUED).select_related("queue"))
-    assert sorted(position.place for position in positions.values()) == [1, 2, 3]
+    positions = queue_positions(Run.objects.filter(state=State.QUEUED).select_related("queue"), now=site.now)
+    assert sorted(position.place or 0 for position in positions.values()) == [1, 2, 3]
 
 
 def test_a_visitor_reads_no_place_of_others(client: Client, site: Scenario) -> None:

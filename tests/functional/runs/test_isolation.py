@@ -77,12 +77,15 @@ def test_a_host_that_cannot_bound_memory_or_processes_gets_nothing(site: Scenari
     assert claimed(site, worker(site, unheld=[unheld])) is None
 
 
-@pytest.mark.parametrize(("host", "slots", "is_given"), [
-    ({"cores": 1}, 1, True),
-    ({"cores": 2}, 1, False),
-    ({"cores": 1}, 2, False),
-    ({}, 1, False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("host", "slots", "is_given"),
+    [
+        ({"cores": 1}, 1, True),
+        ({"cores": 2}, 1, False),
+        ({"cores": 1}, 2, False),
+        ({}, 1, False),
+    ],
+)
 def test_a_host_that_cannot_bound_cores_gets_runs_that_may_use_all_of_them(
     site: Scenario, host: dict[str, int], slots: int, is_given: bool
 ) -> None:

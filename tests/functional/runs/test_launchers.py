@@ -13,10 +13,10 @@ from competitions.catalog.models import Phase
 from competitions.compute.launchers import expected_nodes, launcher_issue_token, remove_gone_workers
 from competitions.compute.models import ClusterJob, ComputeWorker, Launcher, Queue
 from competitions.runs import dispatch
+from competitions.runs.leases import reports
 from competitions.runs.leases.interrupts import MAX_INTERRUPTIONS
 from competitions.runs.models import Attempt, Run, RunEvent
 from competitions.runs.queue.demand import Room, queue_depths
-from competitions.runs.worker_api import jobs
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind, State
 from tests.permissions import user_client
@@ -260,6 +260,25 @@ def test_a_job_that_the_cluster_does_not_know_any_more_has_ended(launcher: Launc
     assert ClusterJob.objects.get().end_reason == "unknown"
 
 
+def test_a_job_whose_kind_left_the_launchers_file_is_said_to_be_that_and_its_run_goes_on(
+    code_site: Scenario, launcher: LauncherClient
+) -> None:
+    run = code_run(code_site)
+    claim(code_site, job_worker(code_site), Room())
+    launcher.report(launcher.job(state="running", started_at=1_900_000_060), kinds=["cpu", "gpu"])
+    assert launcher.report(kinds=["cpu"]).json() == {"ended": 1}
+    job = ClusterJob.objects.get()
+    assert (job.end_reason, job.get_end_reason_display()) == ("kind_removed", "its kind left the launcher's file")
+    run.refresh_from_db()
+    assert (run.state, run.attempt, run.faults) == (State.LEASED, 1, 0), "the job may go on in the cluster"
+    launcher.report(launcher.job(state="running", started_at=1_900_000_060), kinds=["cpu", "gpu"])
+    job.refresh_from_db()
+    assert (job.state, job.end_reason) == ("running", ""), "the kind is there again"
+    assert launcher.report(kinds=["cpu", "gpu"]).json() == {"ended": 1}
+    job.refresh_from_db()
+    assert job.end_reason == "unknown", "its kind is there, the job is not"
+
+
 def test_two_launchers_with_one_token_are_told(launcher: LauncherClient) -> None:
     launcher.report(launcher.job())
     refused = launcher.report(source="somebody@lab")
@@ -298,7 +317,7 @@ def test_a_worker_that_is_lost_counts_as_one_whose_lease_ran_out(
 
 
 def release(run: Run, **fields: Any) -> Any:
-    headers = {"Authorization": f"Bearer {jobs.run_token(run)}"}
+    headers = {"Authorization": f"Bearer {reports.run_token(run)}"}
     url = reverse("worker-release", args=[run.pk])
     return Client().post(url, fields, content_type="application/json", headers=headers)
 

@@ -10,9 +10,9 @@ from django.test import Client
 from django.urls import reverse
 
 from competitions.catalog.models import Phase
+from competitions.runs.leases import reports
 from competitions.runs.models import Run, RunUsage
 from competitions.runs.records.retention import remove_old
-from competitions.runs.worker_api import jobs
 from competitions.submissions.states import Kind
 from tests.permissions import user_client
 from tests.scenario import Scenario
@@ -28,7 +28,7 @@ LINE: dict[str, Any] = {
 
 
 def call(run: Run, name: str, **body: Any) -> Any:
-    headers = {"Authorization": f"Bearer {jobs.run_token(run)}"}
+    headers = {"Authorization": f"Bearer {reports.run_token(run)}"}
     url = reverse(f"worker-{name}", args=[run.pk])
     return Client().post(url, body, content_type="application/json", headers=headers)
 

@@ -13,6 +13,7 @@ from django.urls import reverse
 from accounts.models import token_create
 from competitions.catalog.models import Column
 from competitions.compute.models import ComputeWorker
+from competitions.runs.leases import reports
 from competitions.runs.leases.retries import expire_leases
 from competitions.runs.models import Run, RunOutput
 from competitions.runs.records.logs import CUT_NOTICE, append_logs, log_text
@@ -32,14 +33,14 @@ class Worker:
 
     def call(self, name: str, body: Any, *, token: str | None = None) -> Any:
         arguments = [self.run.pk] if name not in ("register", "claim") else []
-        secret = token if token is not None else jobs.run_token(self.run) if arguments else self.site.token
+        secret = token if token is not None else reports.run_token(self.run) if arguments else self.site.token
         headers = {"Authorization": f"Bearer {secret}"}
         url = reverse(f"worker-{name}", args=arguments)
         return self.client.post(url, body, content_type="application/json", headers=headers)
 
     def put(self, name: str, content: bytes, *, digest: str | None = None) -> Any:
         headers = {
-            "Authorization": f"Bearer {jobs.run_token(self.run)}",
+            "Authorization": f"Bearer {reports.run_token(self.run)}",
             "X-Content-SHA256": digest if digest is not None else hashlib.sha256(content).hexdigest(),
         }
         url = reverse("worker-output", args=[self.run.pk, name])
@@ -137,7 +138,7 @@ def test_meters_that_are_no_numbers_are_left_out_and_pages_go_on(worker: Worker)
 
 def test_a_token_of_another_run_or_none_says_nothing_about_this_one(worker: Worker) -> None:
     other = Worker(worker.site)
-    for token in (jobs.run_token(other.run), worker.site.token, "", "forged"):
+    for token in (reports.run_token(other.run), worker.site.token, "", "forged"):
         assert worker.call("complete", FINISHED, token=token).status_code == 401
     worker.run.refresh_from_db()
     assert worker.run.state == State.LEASED
@@ -251,7 +252,7 @@ def test_a_person_with_the_longest_name_can_cancel(site: Scenario) -> None:
 
 
 def test_an_answer_of_an_old_attempt_is_refused_on_every_call_and_changes_nothing(worker: Worker) -> None:
-    token = jobs.run_token(worker.run)
+    token = reports.run_token(worker.run)
     expire_leases(now=worker.site.now + timedelta(hours=1))
     before = Run.objects.values().get(pk=worker.run.pk)
     for call, body in {"heartbeat": BEAT, "complete": FINISHED, "release": {}}.items():
@@ -263,7 +264,7 @@ def test_an_answer_of_an_old_attempt_is_refused_on_every_call_and_changes_nothin
 
 
 def test_a_heartbeat_that_comes_after_the_result_tells_of_no_other_attempt(worker: Worker) -> None:
-    token = jobs.run_token(worker.run)
+    token = reports.run_token(worker.run)
     assert worker.call("complete", FINISHED, token=token).status_code == 200
     for call, body in {"heartbeat": BEAT, "release": {}}.items():
         answer = worker.call(call, body, token=token)

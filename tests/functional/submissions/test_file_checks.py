@@ -31,8 +31,8 @@ from competitions.teams.models import Team
 from core.background import bounded, jobs
 from core.background.allowance import TooManyRefusedFiles, require_allowance
 from core.background.bounded import MAX_ANSWER_BYTES, Bounds, Call, ChildFailed, OverBounds, Stopped, run_bounded
+from core.background.jobs import turn_take
 from core.background.rows import Claim, claim
-from core.background.turns import turn_take
 from core.celery import app
 from tests.background import run_background
 from tests.permissions import user_client

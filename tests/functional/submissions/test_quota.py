@@ -5,11 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoAssertNumQueries
 
 from competitions.catalog.models import Phase, Week
 from competitions.submissions.models import Submission
-from competitions.submissions.quota import Allowance, allowances
+from competitions.submissions.quota import Allowance, Left, allowances, least_left
 from competitions.submissions.refusals import QuotaUsed
 from tests.scenario import Scenario
 
@@ -114,3 +116,32 @@ def test_a_submission_in_the_next_calendar_week_is_refused_while_the_week_slides
     with pytest.raises(QuotaUsed, match=r"last seven days\. The next can be made from 2030-05-12 00:00 UTC"):
         site.submit(at=MONDAY + timedelta(days=8))
     site.submit(at=MONDAY + timedelta(days=13))
+
+
+@pytest.mark.parametrize(
+    ("given", "sliding", "left"),
+    [
+        ({"day": 3}, False, Left(2, 3, "today")),
+        ({"day": 9, "week": 3}, False, Left(1, 3, "this week")),
+        ({"week": 3}, True, Left(0, 3, "this week")),
+        ({"day": 1, "total": 4}, False, Left(0, 1, "today")),
+        ({"total": 4}, False, Left(0, 4, "in all")),
+    ],
+)
+def test_cards_tell_the_tightest_limit_and_count_nothing_older_than_it_is_about(
+    site: Scenario, given: dict[str, int], sliding: bool, left: Left
+) -> None:
+    receive(site, MIDNIGHT, MONDAY, MONDAY - timedelta(days=1), MONDAY - timedelta(days=99))
+    phase, now = limits(site, **given), MIDNIGHT + timedelta(hours=10)
+    phase.quota_week = Week.SLIDING if sliding else Week.CALENDAR
+    with CaptureQueriesContext(connection) as queries:
+        assert least_left({phase: site.team.pk}, now) == {phase.pk: left}
+    where = queries[0]["sql"].partition(" WHERE ")[2]
+    assert ("received_at" in where) is ("total" not in given)
+
+
+def test_cards_of_phases_without_a_limit_cost_no_query(
+    site: Scenario, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    with django_assert_num_queries(0):
+        assert least_left({limits(site): site.team.pk}, MIDNIGHT) == {}

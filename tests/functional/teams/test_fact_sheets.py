@@ -30,6 +30,7 @@ from tests.answers import read_result
 from tests.permissions import user_client
 from tests.refusals import refuses
 from tests.scenario import FILE_NAME, Scenario, lease, prediction_bytes
+from tests.shared_rows import shared
 
 ANSWERS = {
     "method": "GIN",
@@ -51,8 +52,9 @@ def faults_in(refusal: FactSheetInvalid) -> list[str]:
     return list(faults)
 
 
-@pytest.fixture
-def asking(site: Scenario) -> Scenario:
+@shared
+def inquiry(common_site: Scenario) -> Scenario:
+    site = common_site
     ask(site, "method", is_required=True, is_public=True, is_on_board=True)
     ask(site, "params", "number", is_required=True, is_public=True, is_on_board=True)
     ask(site, "external", "select", choices=["none", "ImageNet"])
@@ -88,8 +90,8 @@ def test_choices_that_are_truths_or_numbers_are_answered_as_such(site: Scenario)
     assert sent(site, {"pretrained": True, "folds": 10}).fact_sheet == {"pretrained": "True", "folds": "10"}
 
 
-def test_answers_are_kept_in_their_types_with_who_gave_them(asking: Scenario) -> None:
-    submission = sent(asking)
+def test_answers_are_kept_in_their_types_with_who_gave_them(inquiry: Scenario) -> None:
+    submission = sent(inquiry)
     assert submission.fact_sheet == {
         "method": "GIN",
         "params": 61_000_000,
@@ -98,7 +100,7 @@ def test_answers_are_kept_in_their_types_with_who_gave_them(asking: Scenario) ->
         "honest": True,
     }
     (revision,) = submission.fact_sheet_revisions.all()
-    assert (revision.answers, revision.changed_by) == (submission.fact_sheet, asking.member())
+    assert (revision.answers, revision.changed_by) == (submission.fact_sheet, inquiry.member())
 
 
 @pytest.mark.parametrize(
@@ -121,29 +123,29 @@ def test_answers_are_kept_in_their_types_with_who_gave_them(asking: Scenario) ->
     ],
 )
 def test_a_wrong_answer_is_refused_by_name_and_nothing_is_made(
-    asking: Scenario, change: dict[str, Any], key: str, explanation: str
+    inquiry: Scenario, change: dict[str, Any], key: str, explanation: str
 ) -> None:
     with pytest.raises(FactSheetInvalid, match=explanation) as caught:
-        sent(asking, ANSWERS | change)
+        sent(inquiry, ANSWERS | change)
     assert faults_in(caught.value) == [key]
     assert not Submission.objects.exists()
 
 
-def test_all_faults_are_named_at_once(asking: Scenario) -> None:
+def test_all_faults_are_named_at_once(inquiry: Scenario) -> None:
     with pytest.raises(FactSheetInvalid) as caught:
-        sent(asking, {"params": "x"})
+        sent(inquiry, {"params": "x"})
     assert set(faults_in(caught.value)) == {"method", "params", "honest"}
 
 
 @pytest.mark.parametrize("answers", ["text", ["list"], 3])
-def test_a_fact_sheet_that_is_no_mapping_is_refused(asking: Scenario, answers: object) -> None:
+def test_a_fact_sheet_that_is_no_mapping_is_refused(inquiry: Scenario, answers: object) -> None:
     with pytest.raises(FactSheetInvalid, match="mapping"):
-        sent(asking, answers)
+        sent(inquiry, answers)
 
 
-def test_the_api_asks_and_refuses_and_keeps(asking: Scenario) -> None:
-    client = user_client(asking.member())
-    sheet = client.get(reverse("api:fact-sheet", args=[asking.competition.slug, asking.phase.slug])).json()
+def test_the_api_asks_and_refuses_and_keeps(inquiry: Scenario) -> None:
+    client = user_client(inquiry.member())
+    sheet = client.get(reverse("api:fact-sheet", args=[inquiry.competition.slug, inquiry.phase.slug])).json()
     assert [(question["key"], question["type"], question["is_required"]) for question in sheet][:2] == [
         ("method", "text", True),
         ("params", "number", True),
@@ -151,7 +153,7 @@ def test_the_api_asks_and_refuses_and_keeps(asking: Scenario) -> None:
     url = reverse("api:submissions")
 
     def post(answers: object) -> Any:
-        body = {"phase": asking.phase.pk, "kind": "prediction", "fact_sheet": json.dumps(answers)}
+        body = {"phase": inquiry.phase.pk, "kind": "prediction", "fact_sheet": json.dumps(answers)}
         return client.post(url, body | {"file": SimpleUploadedFile(FILE_NAME, prediction_bytes())})
 
     refused = post({"method": "GIN"})
@@ -160,25 +162,25 @@ def test_the_api_asks_and_refuses_and_keeps(asking: Scenario) -> None:
     assert post(ANSWERS).json()["fact_sheet"]["params"] == 61_000_000
 
 
-def test_the_page_asks_and_refuses_and_keeps(asking: Scenario) -> None:
-    client = user_client(asking.member())
-    page = client.get(reverse("web:submissions", args=[asking.competition.slug])).content.decode()
+def test_the_page_asks_and_refuses_and_keeps(inquiry: Scenario) -> None:
+    client = user_client(inquiry.member())
+    page = client.get(reverse("web:submissions", args=[inquiry.competition.slug])).content.decode()
     assert 'name="answer.params"' in page
-    url = reverse("web:submit", args=[asking.competition.slug])
+    url = reverse("web:submit", args=[inquiry.competition.slug])
     for answers, count in (({"method": "GIN"}, 0), (ANSWERS, 1)):
-        form = {"phase": asking.phase.slug, "kind": "prediction"} | {
+        form = {"phase": inquiry.phase.slug, "kind": "prediction"} | {
             f"answer.{key}": value for key, value in answers.items()
         }
         client.post(url, form | {"file": SimpleUploadedFile(FILE_NAME, prediction_bytes())})
         assert Submission.objects.count() == count
 
 
-def test_a_phases_own_question_stands_for_the_one_of_the_competition(asking: Scenario) -> None:
-    ask(asking, "method", phase=asking.sealed, is_required=False)
-    ask(asking, "runtime", "number", phase=asking.sealed)
+def test_a_phases_own_question_stands_for_the_one_of_the_competition(inquiry: Scenario) -> None:
+    ask(inquiry, "method", phase=inquiry.sealed, is_required=False)
+    ask(inquiry, "runtime", "number", phase=inquiry.sealed)
     by_phase = {
         phase.slug: {question.key: question.is_required for question in fact_sheet_questions(phase)}
-        for phase in asking.phases.values()
+        for phase in inquiry.phases.values()
     }
     assert by_phase["test-dev"]["method"]
     assert not by_phase["test-challenge"]["method"]
@@ -186,8 +188,8 @@ def test_a_phases_own_question_stands_for_the_one_of_the_competition(asking: Sce
     assert "runtime" not in by_phase["test-dev"]
 
 
-def test_the_team_edits_until_the_deadline_and_history_stays(asking: Scenario) -> None:
-    submission, client = sent(asking), user_client(asking.member())
+def test_the_team_edits_until_the_deadline_and_history_stays(inquiry: Scenario) -> None:
+    submission, client = sent(inquiry), user_client(inquiry.member())
     url = reverse("api:submission-fact-sheet", args=[submission.pk])
     changed = client.put(url, {"fact_sheet": ANSWERS | {"method": "Transformer"}}, content_type="application/json")
     assert changed.json()["fact_sheet"]["method"] == "Transformer"
@@ -197,27 +199,27 @@ def test_the_team_edits_until_the_deadline_and_history_stays(asking: Scenario) -
     form = {f"answer.{key}": value for key, value in ANSWERS.items()}
     assert client.post(reverse("web:submission-fact-sheet", args=[submission.pk]), form).status_code == 302
     assert submission.fact_sheet_revisions.count() == 3
-    closes_at = asking.phase.closes_at
+    closes_at = inquiry.phase.closes_at
     assert closes_at is not None
-    edit: dict[str, Any] = {"submission": submission, "answers": ANSWERS | {"method": "late"}, "by": asking.member()}
+    edit: dict[str, Any] = {"submission": submission, "answers": ANSWERS | {"method": "late"}, "by": inquiry.member()}
     with refuses(FACT_SHEET_CLOSED, match="2030-05-31 12:00 UTC"):
         fact_sheet_edit(now=closes_at, **edit)
-    assert not fact_sheet_edit(now=asking.now, **edit | {"answers": ANSWERS})
+    assert not fact_sheet_edit(now=inquiry.now, **edit | {"answers": ANSWERS})
     assert submission.fact_sheet_revisions.count() == 3
 
 
-def test_only_the_team_itself_answers(asking: Scenario) -> None:
-    submission = sent(asking)
-    for who in (asking.organizer, asking.member(asking.join("Other"))):
+def test_only_the_team_itself_answers(inquiry: Scenario) -> None:
+    submission = sent(inquiry)
+    for who in (inquiry.organizer, inquiry.member(inquiry.join("Other"))):
         with refuses(NOT_YOUR_FACT_SHEET):
-            fact_sheet_edit(submission=submission, answers=ANSWERS, by=who, now=asking.now)
+            fact_sheet_edit(submission=submission, answers=ANSWERS, by=who, now=inquiry.now)
 
 
-def test_public_answers_stand_on_board_api_and_export_and_others_do_not(asking: Scenario) -> None:
-    asking.score(sent(asking), 0.5)
-    board: Leaderboard = asking.phase.leaderboard
-    page = Client().get(reverse("web:leaderboard", args=[asking.competition.slug])).content.decode()
-    answer = Client().get(reverse("api:leaderboard", args=[asking.competition.slug, asking.phase.slug])).json()
+def test_public_answers_stand_on_board_api_and_export_and_others_do_not(inquiry: Scenario) -> None:
+    inquiry.score(sent(inquiry), 0.5)
+    board: Leaderboard = inquiry.phase.leaderboard
+    page = Client().get(reverse("web:leaderboard", args=[inquiry.competition.slug])).content.decode()
+    answer = Client().get(reverse("api:leaderboard", args=[inquiry.competition.slug, inquiry.phase.slug])).json()
     (line,) = csv.DictReader(csv_lines(board))
     assert "61,000,000" in page
     assert 'href="https://example.org/code"' in page
@@ -227,41 +229,43 @@ def test_public_answers_stand_on_board_api_and_export_and_others_do_not(asking: 
     assert "fact:external" not in line
 
 
-def test_an_answer_in_the_export_is_no_formula_and_a_number_stays_one(asking: Scenario) -> None:
-    asking.score(sent(asking, ANSWERS | {"method": "=HYPERLINK(0)", "params": "-1"}), 0.5)
-    (row,) = csv.DictReader("".join(csv_lines(asking.phase.leaderboard)).splitlines())
+def test_an_answer_in_the_export_is_no_formula_and_a_number_stays_one(inquiry: Scenario) -> None:
+    inquiry.score(sent(inquiry, ANSWERS | {"method": "=HYPERLINK(0)", "params": "-1"}), 0.5)
+    (row,) = csv.DictReader("".join(csv_lines(inquiry.phase.leaderboard)).splitlines())
     assert (row["fact:method"], row["fact:params"]) == ("'=HYPERLINK(0)", "-1")
 
 
-def test_a_rows_own_page_shows_what_is_public_and_nothing_else(asking: Scenario) -> None:
+def test_a_rows_own_page_shows_what_is_public_and_nothing_else(inquiry: Scenario) -> None:
     Question.objects.filter(key="params").update(is_on_board=False)
-    asking.score(sent(asking), 0.5)
-    entry = asking.phase.leaderboard.entries.get()
+    inquiry.score(sent(inquiry), 0.5)
+    entry = inquiry.phase.leaderboard.entries.get()
     page = Client().get(reverse("web:entry", args=[entry.pk])).content.decode()
     assert "61,000,000" in page
     assert "0.5000" in page
     assert "External" not in page
-    assert "61,000,000" not in Client().get(reverse("web:leaderboard", args=[asking.competition.slug])).content.decode()
+    assert (
+        "61,000,000" not in Client().get(reverse("web:leaderboard", args=[inquiry.competition.slug])).content.decode()
+    )
 
 
-def test_a_board_is_sorted_by_a_number_of_the_fact_sheet(asking: Scenario) -> None:
+def test_a_board_is_sorted_by_a_number_of_the_fact_sheet(inquiry: Scenario) -> None:
     for name, params in (("Large", "9e9"), ("Small", "1e3")):
-        user = asking.member(asking.join(name))
-        asking.score(sent(asking, ANSWERS | {"params": params}, user=user), 0.5)
-    page = reading.board_page(asking.phase.leaderboard, sort="fact:params")
+        user = inquiry.member(inquiry.join(name))
+        inquiry.score(sent(inquiry, ANSWERS | {"params": params}, user=user), 0.5)
+    page = reading.board_page(inquiry.phase.leaderboard, sort="fact:params")
     assert [row.entry.team.name for row in page.rows] == ["Small", "Large"]
 
 
-def test_an_edited_answer_and_a_changed_question_show_on_the_board(asking: Scenario) -> None:
-    submission = asking.score(sent(asking), 0.5)
+def test_an_edited_answer_and_a_changed_question_show_on_the_board(inquiry: Scenario) -> None:
+    submission = inquiry.score(sent(inquiry), 0.5)
     fact_sheet_edit(
-        submission=submission, answers=ANSWERS | {"method": "Transformer"}, by=asking.member(), now=asking.now
+        submission=submission, answers=ANSWERS | {"method": "Transformer"}, by=inquiry.member(), now=inquiry.now
     )
-    board: Leaderboard = asking.phase.leaderboard
+    board: Leaderboard = inquiry.phase.leaderboard
     assert board.entries.get().values["fact:method"] == "Transformer"
     question = Question.objects.get(key="method")
-    url = reverse("organize:question", args=[asking.competition.slug, "fact-sheet", question.pk])
-    assert save_form(user_client(asking.organizer), url, is_on_board=None).status_code == 302
+    url = reverse("organize:question", args=[inquiry.competition.slug, "fact-sheet", question.pk])
+    assert save_form(user_client(inquiry.organizer), url, is_on_board=None).status_code == 302
     assert "fact:method" not in board.entries.get().values
 
 
@@ -280,9 +284,9 @@ def test_a_question_that_cannot_work_is_refused(site: Scenario, fields: dict[str
         ask(site, **({"key": "k"} | fields))
 
 
-def test_the_database_refuses_a_second_question_of_a_key(asking: Scenario) -> None:
+def test_the_database_refuses_a_second_question_of_a_key(inquiry: Scenario) -> None:
     with pytest.raises(IntegrityError), transaction.atomic():
-        Question.objects.create(competition=asking.competition, key="method", title="again")
+        Question.objects.create(competition=inquiry.competition, key="method", title="again")
 
 
 def test_a_reported_score_is_compared_with_the_one_found_where_it_may_be_seen(site: Scenario) -> None:

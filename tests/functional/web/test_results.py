@@ -6,24 +6,30 @@ import json
 from datetime import timedelta
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
 from competitions.catalog.models import Competition, Leaderboard, Phase
 from competitions.catalog.services import phase_reveal
+from competitions.people.certificates import make_certificate
 from competitions.people.deleting import account_delete, deletion_ask
 from competitions.people.documents import DOCUMENTS
 from competitions.people.models import AccountDeletion, Certificate
 from competitions.submissions.models import Submission
 from competitions.submissions.services import submission_disqualify
+from core.refusals import Refusal
 from tests.permissions import user_client
 from tests.scenario import Scenario, person
+from tests.shared_rows import shared
 
 
-@pytest.fixture
-def over(site: Scenario) -> Scenario:
+@shared
+def over(common_site: Scenario) -> Scenario:
     """A competition that is over: two teams with scores on both boards, the sealed one revealed."""
+    site = common_site
     other = site.join("Runners-up")
     for phase in site.phases.values():
         site.score(site.submit(phase=phase), 0.1)
@@ -92,6 +98,14 @@ def test_a_member_makes_a_certificate_that_its_address_proves(over: Scenario) ->
     assert make(over, client, "Ada Example") == address, "another name, the same address"
     assert "Ada Example" in Client().get(address).text
     assert "Open your certificate" in page(over, client)
+
+
+def test_a_refused_certificate_reads_the_phases_once(over: Scenario) -> None:
+    contest = Competition.objects.get(pk=over.competition.pk)
+    with CaptureQueriesContext(connection) as queries, pytest.raises(Refusal) as refusal:
+        make_certificate(user=person(), competition=contest, name="A", now=timezone.now())
+    assert refusal.value.code == "not_ranked"
+    assert sum('FROM "catalog_phase"' in query["sql"] for query in queries) == 1
 
 
 def test_a_certificate_follows_the_boards_and_says_when_it_holds_no_longer(over: Scenario) -> None:

@@ -57,6 +57,30 @@ BACKSLASH_NAME = ANSWER + "open('/app/output/..\\\\..\\\\x', 'w').write('x')\n"
 HTML_NAME = ANSWER + "open('/app/output/<script>alert(1)<script>', 'w').write('x')\n"
 LONG_NAME = ANSWER + "open('/app/output/' + 'n' * 255, 'w').write('x')\n"
 UNREADABLE_OUTPUT = ANSWER + "import os\nos.chmod('/app/output/answer.txt', 0)\nos.chmod('/app/output', 0)\n"
+HIDDEN_FOLDER = (
+    ANSWER
+    + """
+import os
+os.makedirs('/app/output/hidden/deep')
+open('/app/output/hidden/deep/x', 'w').write('x')
+for path in ('hidden/deep/x', 'hidden/deep', 'hidden'):
+    os.chmod('/app/output/' + path, 0)
+"""
+)
+HIDDEN_GROWTH = (
+    ANSWER
+    + """
+import os
+os.mkdir('/app/output/hidden')
+sinks = [open(f'/app/output/hidden/{n}', 'wb', buffering=0) for n in range(16)]
+os.chmod('/app/output/hidden', 0)
+os.chmod('/app/output', 0)
+while True:
+    for sink in sinks:
+        if os.fstat(sink.fileno()).st_size < 8 << 20:
+            sink.write(bytes(1 << 20))
+"""
+)
 ZIP_BOMB_OUTPUT = (
     """
 import zipfile

@@ -5,7 +5,7 @@ from __future__ import annotations
 # Waits for a file of predictions, as scorers of this kind do, and takes it for a number.
 TRUSTING_SCORER = """
 import json, os, pathlib, time
-pred, until = pathlib.Path('/app/shared/pred.csv'), time.monotonic() + 3
+pred, until = pathlib.Path('/app/shared/pred.csv'), time.monotonic() + 10
 value = None
 while value is None and time.monotonic() < until:
     try:

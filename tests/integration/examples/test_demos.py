@@ -17,6 +17,7 @@ from tests.services import REPOSITORY
 NAMES = sorted(DEMOS) if os.environ.get("PODIUM_ALL_DEMOS") else [DEFAULT]
 
 
+@pytest.mark.timeout(1260)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_demo_is_scored_as_expected(name: str, tmp_path: Path) -> None:
     command = ["scripts/demo.sh", "--check", *(("--teams", "3") if name == DEFAULT else ("--content", name))]
@@ -31,7 +32,7 @@ def test_a_demo_is_scored_as_expected(name: str, tmp_path: Path) -> None:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=1200,
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     assert "Leaderboard" in done.stdout

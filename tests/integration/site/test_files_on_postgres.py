@@ -57,7 +57,7 @@ def test_bytes_that_are_sent_again_while_they_are_removed_are_kept(
         if storing.ident is None:
             storing.start()
             wait_for(
-                lambda: somebody_waits_for_a_lock() or not storing.is_alive(), 30, "the other one stored, or waits"
+                lambda: somebody_waits_for_a_lock() or not storing.is_alive(), 120, "the other one stored, or waits"
             )
 
     removed, deleted = orphans._remove, DiskStore.delete

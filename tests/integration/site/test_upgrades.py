@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from scripts.checks.released_migrations import RELEASED
-from tests.released import POSTGRES, SQLITE, StoredSite, go_on, stored_site
+from tests import migrated
+from tests.released import POSTGRES, SQLITE, StoredSite, go_on, new_site, stored_site
 from tests.services import REPOSITORY
 
 LAST = list(json.loads((REPOSITORY / RELEASED).read_text()))[-1]
@@ -50,10 +51,13 @@ def test_a_database_of_a_newer_version_is_refused_with_words_and_left_as_it_was(
         assert not database.execute("SELECT * FROM django_migrations WHERE app = 'sessions'").fetchall()
 
 
-def test_tables_of_a_version_that_was_never_released_are_named(embedded: StoredSite, tmp_path: Path) -> None:
+def test_tables_of_a_version_that_was_never_released_are_named(tmp_path: Path, postgres_url: str) -> None:
+    """All its migrations are known, and none is left to apply."""
+    site = new_site(SQLITE, tmp_path, postgres_url)
+    migrated.sqlite(tmp_path / "podium.sqlite3")
     with sqlite3.connect(tmp_path / "podium.sqlite3") as database:
         database.execute("ALTER TABLE teams_registration DROP COLUMN decided_reason")
-    refused = embedded.manage("upgrade")
+    refused = site.manage("upgrade")
     assert refused.returncode == 1
     assert "The table teams_registration differs from that of Podium" in refused.stderr
     assert "in decided_reason" in refused.stderr

@@ -63,7 +63,7 @@ class SmallSite:
             memory_bytes=128 * MIB,
             output_bytes=16 * MIB,
             output_files=100,
-            time_limit_s=30,
+            time_limit_s=60,
             pids=64,
         )
         self.phase.tasks.add(self.task)
@@ -107,7 +107,7 @@ class SmallSite:
         return runs
 
 
-def wait_for(condition: Callable[[], Any], seconds: float = 30.0, what: str = "", every_s: float = 0.02) -> Any:
+def wait_for(condition: Callable[[], Any], seconds: float = 120.0, what: str = "", every_s: float = 0.1) -> Any:
     """Poll until the condition gives something; fails with `what` after `seconds`."""
     until = time.monotonic() + seconds
     while not (value := condition()):
@@ -117,7 +117,7 @@ def wait_for(condition: Callable[[], Any], seconds: float = 30.0, what: str = ""
     return value
 
 
-def ended(runs: list[Run], seconds: float = 60.0, every_s: float = 0.1) -> list[Run]:
+def ended(runs: list[Run], seconds: float = 240.0) -> list[Run]:
     """The runs once all have ended."""
     keys = [run.pk for run in runs]
 
@@ -125,7 +125,7 @@ def ended(runs: list[Run], seconds: float = 60.0, every_s: float = 0.1) -> list[
         rows = list(Run.objects.filter(pk__in=keys).order_by("queued_at", "pk"))
         return rows if all(row.state in FINAL for row in rows) else []
 
-    ended_runs: list[Run] = wait_for(finished, seconds, f"runs end; they are {[run.state for run in runs]}", every_s)
+    ended_runs: list[Run] = wait_for(finished, seconds, f"runs end; they are {[run.state for run in runs]}")
     return ended_runs
 
 
@@ -151,7 +151,7 @@ class WorkerProcess:
         before = self.events().count("worker_ready")
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(self._argv, stdout=log, stderr=log, env=dict(os.environ))
-        wait_for(lambda: self.events().count("worker_ready") > before, 30, f"worker ready: {self.text()[-2000:]}")
+        wait_for(lambda: self.events().count("worker_ready") > before, 120, f"worker ready: {self.text()[-2000:]}")
         return self
 
     @property

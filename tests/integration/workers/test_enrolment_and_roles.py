@@ -61,7 +61,7 @@ def test_a_site_that_asks_for_the_self_test_gives_others_nothing(
     run = site.submit()[0]
     from tests.integration.workers.site import wait_for
 
-    wait_for(lambda: "--self-test once" in worker.text(), 20, "the worker says why it gets nothing")
+    wait_for(lambda: "--self-test once" in worker.text(), 120, "the worker says why it gets nothing")
     run.refresh_from_db()
     assert run.state == State.QUEUED
 

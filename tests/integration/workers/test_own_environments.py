@@ -26,7 +26,6 @@ from workers.engines.docker import client as docker_client
 from workers.protocol.files.image_archive import ArchiveLimits, check_archive, describe_archive
 from workers.protocol.jobs import parse_job
 
-pytestmark = pytest.mark.timeout(240)
 SHELL_PROGRAM = "read value < /opt/model.txt; id -u > /app/output/uid.txt; echo $value > /app/output/answer.txt\n"
 
 

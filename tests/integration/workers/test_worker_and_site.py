@@ -39,7 +39,7 @@ def site(live_server: Any, settings: Any) -> Iterator[SmallSite]:
     """
     settings.SITE_URL = live_server.url
     yield SmallSite(live_server.url)
-    wait_for(lambda: all(nobody_else_queries() for _ in range(5)), 20, "the database is quiet")
+    wait_for(lambda: all(nobody_else_queries() for _ in range(5)), 120, "the database is quiet")
 
 
 def nobody_else_queries() -> bool:
@@ -65,7 +65,7 @@ def start_worker(site: SmallSite, tmp_path: Path) -> Iterator[Start]:
         return worker
 
     yield start
-    wait_for(lambda: not any(worker_containers(site, name) for name in ("w1", "w2")), 20, "containers removed")
+    wait_for(lambda: not any(worker_containers(site, name) for name in ("w1", "w2")), 120, "containers removed")
     for worker in started:
         if worker.process is not None and worker.process.poll() is None:
             worker.end(signal.SIGKILL)
@@ -97,7 +97,7 @@ def test_a_code_submission_is_scored_and_its_outputs_and_log_arrive(site: SmallS
     assert [stage["name"] for stage in run.receipt["stages"]] == ["ingestion", "scoring"]
     rescored = ended([a_proposals_run(site, run)])[0]
     assert (rescored.scores, [stage["name"] for stage in rescored.receipt["stages"]]) == ({"score": 0.5}, ["scoring"])
-    wait_for(lambda: worker_containers(site) == [], 20, "containers removed")
+    wait_for(lambda: worker_containers(site) == [], 120, "containers removed")
 
 
 def a_proposals_run(site: SmallSite, run: Run) -> Run:
@@ -123,7 +123,7 @@ def test_a_finished_run_whose_outputs_a_proxy_refuses_is_our_failure_and_is_trie
     try:
         start_worker(options=("--site", proxy.url))
         runs = site.submit(ANSWER)
-        attempt = wait_for(lambda: Attempt.objects.filter(run=runs[0]).first(), 60, "the first attempt ends")
+        attempt = wait_for(lambda: Attempt.objects.filter(run=runs[0]).first(), 120, "the first attempt ends")
         proxy.mode = ""
         assert (attempt.outcome, attempt.reason) == (State.QUEUED, "infrastructure")
         assert "refused the output" in attempt.detail
@@ -147,7 +147,7 @@ def test_a_worker_that_is_killed_leaves_its_container_and_the_next_process_adopt
 ) -> None:
     first = start_worker()
     runs = site.submit(SLOW)
-    container = wait_for(lambda: running(site), 30, "the container runs")[0]
+    container = wait_for(lambda: running(site), 120, "the container runs")[0]
     first.end(signal.SIGKILL)
     assert DockerEngine().observe(container).status == "running"
     second = first.start()
@@ -155,7 +155,7 @@ def test_a_worker_that_is_killed_leaves_its_container_and_the_next_process_adopt
     assert (run.state, run.scores, run.attempt) == (State.FINISHED, {"score": 0.25}, 1)
     assert "run_adopted" in second.events()
     assert RunLog.objects.filter(run=run, text__contains="begun").count() == 1
-    wait_for(lambda: worker_containers(site) == [], 20, "containers removed")
+    wait_for(lambda: worker_containers(site) == [], 120, "containers removed")
 
 
 def test_a_container_that_ended_while_no_worker_was_there_is_collected_and_scored(
@@ -164,9 +164,9 @@ def test_a_container_that_ended_while_no_worker_was_there_is_collected_and_score
     worker = start_worker()
     submitted = time.monotonic()
     runs = site.submit("import time; time.sleep(2)\n" + ANSWER)
-    wait_for(lambda: running(site), 30, "the container runs")
+    wait_for(lambda: running(site), 120, "the container runs")
     worker.end(signal.SIGKILL)
-    wait_for(lambda: not running(site), 30, "the container has ended")
+    wait_for(lambda: not running(site), 120, "the container has ended")
     alone = time.monotonic() - submitted
     worker.start()
     run = ended(runs)[0]
@@ -179,15 +179,15 @@ def test_the_time_limit_goes_on_through_a_restart_of_the_worker(site: SmallSite,
     site.phase.save()
     worker = start_worker()
     runs = site.submit("import time; time.sleep(60)\n")
-    wait_for(lambda: running(site), 30, "the container runs")
+    wait_for(lambda: running(site), 120, "the container runs")
     begun = time.monotonic()
     worker.end(signal.SIGKILL)
     second = worker.start()
-    wait_for(lambda: "run_adopted" in second.events(), 30, "it is adopted", every_s=0.1)
+    wait_for(lambda: "run_adopted" in second.events(), 30, "it is adopted")
     adopted_after = time.monotonic() - begun
     run = ended(runs)[0]
     assert (run.state, run.reason, run.attempt) == (State.FAILED, "time_limit", 1)
-    assert 6 <= run.meters["wall_s"] <= max(8, adopted_after + 2), "a limit that began anew would be 6 s later"
+    assert 6 <= run.meters["wall_s"] <= max(8, adopted_after + 5), "a limit that began anew would be 6 s later"
 
 
 def test_a_container_that_vanished_with_the_worker_is_the_platforms_failure(
@@ -195,13 +195,13 @@ def test_a_container_that_vanished_with_the_worker_is_the_platforms_failure(
 ) -> None:
     worker = start_worker()
     runs = site.submit(SLOW)
-    container = wait_for(lambda: running(site), 30, "the container runs")[0]
+    container = wait_for(lambda: running(site), 120, "the container runs")[0]
     worker.end(signal.SIGKILL)
     DockerEngine().remove(container)
     worker.start()
 
     # It waits in the queue, or the worker has taken it again already.
-    wait_for(lambda: Run.objects.get(pk=runs[0].pk).attempt == 2, 30, "there is a second attempt")
+    wait_for(lambda: Run.objects.get(pk=runs[0].pk).attempt == 2, 120, "there is a second attempt")
     first = Attempt.objects.get(run=runs[0], attempt=1)
     assert first.reason == "infrastructure"
     assert "inspecting the container" in first.detail
@@ -212,7 +212,7 @@ def test_sigterm_stops_claiming_at_once_and_the_next_process_sees_the_run_throug
 ) -> None:
     first = start_worker()
     runs = site.submit(SLOW.replace("sleep(8)", "sleep(20)"))  # longer than a busy machine needs to end a process
-    wait_for(lambda: running(site), 30, "the container runs")
+    wait_for(lambda: running(site), 120, "the container runs")
     assert first.end(signal.SIGTERM, seconds=15) == 0
     waiting = site.submit()[0]
     assert running(site)
@@ -230,18 +230,18 @@ def test_a_signal_that_another_thread_receives_ends_a_worker_too(start_worker: S
     other = max(int(task.name) for task in Path(f"/proc/{pid}/task").iterdir())
     assert other != pid
     assert ctypes.CDLL(None).tgkill(pid, other, signal.SIGTERM) == 0
-    assert worker.process.wait(10) == 0
+    assert worker.process.wait(30) == 0
 
 
 def test_a_run_that_waits_behind_a_long_one_is_given_back_so_that_another_worker_can_take_it(
     site: SmallSite, start_worker: Start
 ) -> None:
     start_worker()
-    long = site.submit("import time; time.sleep(12)\n" + ANSWER)
-    wait_for(lambda: running(site), 30, "the container runs")
+    long = site.submit("import time; time.sleep(30)\n" + ANSWER)
+    wait_for(lambda: running(site), 120, "the container runs")
     short = site.submit()
     start_worker("w2")
-    short_run = ended(short, 11)[0]
+    short_run = ended(short)[0]
     assert short_run.state == State.FINISHED
     assert short_run.worker is not None
     assert short_run.worker.name.startswith("w2")
@@ -251,28 +251,28 @@ def test_a_run_that_waits_behind_a_long_one_is_given_back_so_that_another_worker
 
 def test_a_cancelled_run_ends_within_seconds_and_its_container_is_gone(site: SmallSite, start_worker: Start) -> None:
     start_worker()
-    runs = site.submit("import time; time.sleep(25)\n")
-    wait_for(lambda: running(site), 30, "the container runs")
+    runs = site.submit("import time; time.sleep(120)\n")
+    wait_for(lambda: running(site), 120, "the container runs")
     Run.objects.filter(pk=runs[0].pk).update(cancel_requested_at=datetime.now(UTC))
     site.submit()  # any heartbeat brings the cancel; a run in the queue must not get in its way
-    run = ended(runs, 20)[0]
+    run = ended(runs)[0]
     assert run.state == State.CANCELLED
-    wait_for(lambda: worker_containers(site) == [], 20, "containers removed")
+    wait_for(lambda: worker_containers(site) == [], 120, "containers removed")
 
 
 def test_a_run_whose_lease_was_taken_away_is_dropped_without_a_word(site: SmallSite, start_worker: Start) -> None:
     worker = start_worker()
-    runs = site.submit("import time; time.sleep(20)\n" + ANSWER)
-    wait_for(lambda: running(site), 30, "the container runs")
+    runs = site.submit("import time; time.sleep(120)\n" + ANSWER)
+    wait_for(lambda: running(site), 120, "the container runs")
     first = Run.objects.get(pk=runs[0].pk)
     Run.objects.filter(pk=first.pk).update(lease_id=uuid.uuid4())
-    wait_for(lambda: not running(site), 25, "the container is killed")
-    wait_for(lambda: "heartbeat_refused" in worker.events(), 20, "the refusal is in the log")
+    wait_for(lambda: not running(site), 120, "the container is killed")
+    wait_for(lambda: "heartbeat_refused" in worker.events(), 30, "the refusal is in the log")
     first.refresh_from_db()
     assert first.scores in ({}, None)
 
 
 def test_twenty_submissions_in_a_row_are_each_scored_once(site: SmallSite, start_worker: Start) -> None:
     start_worker()
-    runs = ended(site.submit(count=20), 60)
+    runs = ended(site.submit(count=20), 200)
     assert [(run.state, run.attempt, run.scores) for run in runs] == [(State.FINISHED, 1, {"score": 0.25})] * 20

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from files.bundles.archive import open_bundle
-from files.bundles.dates import read_instant
 from files.bundles.faults import Report
 from files.bundles.reader import BundleReader
 from files.bundles.samples import check_bundle
 from files.bundles.schema import CompetitionSpec
+from files.bundles.types import read_instant
 from tests.bundle_files import FILES, LEGACY, PARALLEL, changed, packed, second, write
 
 

@@ -78,19 +78,21 @@ def sources() -> dict[ModuleType, str]:
 
 def compiled_patterns(texts: dict[ModuleType, str]) -> Iterator[tuple[str, int, str, int, str]]:
     """Constants of modules, each with the ways in which it is used anywhere."""
-    used = " ".join(texts.values())
+    uses: dict[str, set[str]] = {}
+    for text in texts.values():
+        for name, method in re.findall(rf"\b(\w+)\.({'|'.join(METHODS)})\(", text):
+            uses.setdefault(name, set()).add(method)
     for module in texts:
         for name, value in vars(module).items():
             if isinstance(value, re.Pattern) and isinstance(value.pattern, str):
-                methods = set(re.findall(rf"\b{name}\.({'|'.join(METHODS)})\(", used)) or {"search"}
-                for method in methods:
+                for method in uses.get(name, {"search"}):
                     yield value.pattern, value.flags, method, MAX_CHARACTERS, f"{module.__name__}.{name}"
 
 
 def written_in_place(texts: dict[ModuleType, str]) -> Iterator[tuple[str, int, str, int, str]]:
     """Patterns in calls such as `re.sub("…", …)`."""
     for module, text in texts.items():
-        for node in ast.walk(ast.parse(text)):
+        for node in ast.walk(ast.parse(text)) if "re." in text else ():
             if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args):
                 continue
             first, caller = node.args[0], node.func.value

@@ -10,7 +10,7 @@ import pytest
 
 from competitions.organize.tables.reading import recognise_table
 from core.background.bounded import MAX_ANSWER_BYTES
-from scoring.tables.files import write_table
+from scoring.tables.reading.files import write_table
 
 FAR_APART = [-1.7e308, 1.7e308]
 

@@ -369,9 +369,10 @@ def _crps(truth: Any, members: Any) -> float:
 def _crps_of_normal(truth: float, mean: float, deviation: float) -> float:
     """The integral of the squared distance of the two distribution functions, in closed pieces by scipy."""
     from scipy.integrate import quad
+    from scipy.special import ndtr  # what `scipy.stats` makes of its arguments takes twenty times as long
 
-    below = quad(lambda value: stats.norm.cdf(value) ** 2, -40, (truth - mean) / deviation, epsabs=1e-12, limit=200)[0]
-    above = quad(lambda value: stats.norm.sf(value) ** 2, (truth - mean) / deviation, 40, epsabs=1e-12, limit=200)[0]
+    below = quad(lambda value: ndtr(value) ** 2, -40, (truth - mean) / deviation, epsabs=1e-12, limit=200)[0]
+    above = quad(lambda value: ndtr(-value) ** 2, (truth - mean) / deviation, 40, epsabs=1e-12, limit=200)[0]
     return float(deviation * (below + above))
 
 

@@ -168,7 +168,7 @@ def run(folder: Path, monkeypatch: pytest.MonkeyPatch, *, seconds: str = "3600",
 
 
 def table(folder: Path, *chosen: ChosenMetric, own: bytes | None = None, **more: Any) -> pl.DataFrame:
-    """A reference with three columns to slice by, and a table sent in."""
+    """A reference with three columns to slice by, without parts where a metric is `own`, and a table."""
     rng = RNG(0)
     solution = pl.DataFrame(
         {
@@ -180,7 +180,7 @@ def table(folder: Path, *chosen: ChosenMetric, own: bytes | None = None, **more:
             "atoms": [(9, 10)[row // 60] for row in range(120)],
         }
     )
-    given = {"id_column": "id", "targets": ["price"], "usage_column": "Usage"}
+    given = {"id_column": "id", "targets": ["price"], "usage_column": None if own else "Usage"}
     known = table_reference.reference_for(solution, list(chosen), group="g", **given)  # type: ignore[arg-type]
     known = table_reference.TableReference(**{**vars(known), **more})
     table_reference.write(folder / "input" / "ref", solution, known, metric_file=own)
@@ -199,18 +199,16 @@ def score(solution, submission, row_id_column_name):
 def test_a_table_names_columns_whose_values_are_scored_in_each_part(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    metrics = [ChosenMetric("mae"), ChosenMetric("metric.py", key="own"), ChosenMetric("mae", "grouped", {}, True)]
-    rows = table(tmp_path, *metrics, own=OWN.encode(), slices=("town", "atoms"))
+    rows = table(tmp_path, ChosenMetric("mae"), ChosenMetric("mae", "grouped", {}, True), slices=("town", "atoms"))
     by_value = run(tmp_path, monkeypatch)
-    assert set(by_value) == {f"{key}_{part}" for key in ("mae", "own", "grouped") for part in ("public", "private")}
+    assert set(by_value) == {f"{key}_{part}" for key in ("mae", "grouped") for part in ("public", "private")}
     assert [each.value for each in by_value["mae_public"]["atoms"]] == ["9", "10"]
     assert [each.value for each in by_value["mae_public"]["town"]] == ["(empty)", "Bonn", "Ulm"]
     for part in ("Public", "Private"):
-        for key in ("mae", "own"):
-            for each in by_value[f"{key}_{part.lower()}"]["atoms"]:
-                chosen = rows.filter(pl.col("Usage") == part, pl.col("atoms") == int(each.value))
-                assert (each.items, each.score) == (30, pytest.approx(chosen["error"].mean()))
-                assert each.low < each.score < each.high
+        for each in by_value[f"mae_{part.lower()}"]["atoms"]:
+            chosen = rows.filter(pl.col("Usage") == part, pl.col("atoms") == int(each.value))
+            assert (each.items, each.score) == (30, pytest.approx(chosen["error"].mean()))
+            assert each.low < each.score < each.high
     # Each group of rows is of one town. Half of its rows have nine atoms: then there is nothing that it belongs to.
     assert set(by_value["grouped_public"]) == {"town"}
     for each in by_value["grouped_public"]["town"]:
@@ -225,6 +223,16 @@ def test_a_table_names_columns_whose_values_are_scored_in_each_part(
         "the metric is over groups, so give all items of a group one value."
         for part in ("public", "private")
     )
+
+
+def test_a_metric_of_ones_own_is_scored_on_each_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = table(tmp_path, ChosenMetric("metric.py", key="own"), own=OWN.encode(), slices=("atoms",))
+    scored = run(tmp_path, monkeypatch)["own"]["atoms"]
+    assert [each.value for each in scored] == ["9", "10"]
+    for each in scored:
+        chosen = rows.filter(pl.col("atoms") == int(each.value))
+        assert (each.items, each.score) == (60, pytest.approx(chosen["error"].mean()))
+        assert each.low < each.score < each.high
 
 
 def test_there_are_no_slices_where_none_are_declared_or_no_time_is_given(

@@ -11,7 +11,7 @@ import pytest
 
 from scoring.errors import ScoringInputError
 from scoring.tables.check import check_table, read_reordered, read_submission
-from scoring.tables.files import write_table
+from scoring.tables.reading.files import write_table
 from scoring.tables.schema import Column, TableSchema
 
 SHARES = Column("p", minimum=0, maximum=1), Column("q", minimum=0, maximum=1)

@@ -16,8 +16,8 @@ from scoring.errors import ScoringInputError
 from scoring.metrics import metric
 from scoring.metrics.metric import Rows, mean_over_groups
 from scoring.program import REFUSED, main
-from scoring.tables.files import read_table
 from scoring.tables.own_metric import OwnMetric
+from scoring.tables.reading.files import read_table
 from scoring.tables.table_reference import ChosenMetric, reference_for, write
 
 SOLUTION = pl.DataFrame(

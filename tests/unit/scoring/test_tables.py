@@ -26,8 +26,8 @@ from scoring.tables.baselines import constant_baseline, sample_submission
 from scoring.tables.check import check_table
 from scoring.tables.columns import metrics_for, schema_for
 from scoring.tables.commands import find_fault
-from scoring.tables.encodings import EXCEL_STEPS
-from scoring.tables.files import Source, open_table, read_table, write_table
+from scoring.tables.reading.encodings import EXCEL_STEPS
+from scoring.tables.reading.files import Source, open_table, read_table, write_table
 from scoring.tables.recognise import preview_table, recognise, require_plain_numbers
 from scoring.tables.samples import match_columns, require_sample
 from scoring.tables.schema import Column, TableSchema

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from workers.agent.config import ConfigError
 from workers.agent.site.client import SiteError, SiteUnreachable
+from workers.cli import make_log_folder
 from workers.launchers.config import JobKind, LauncherConfig, config_from_table, read_config
 from workers.launchers.planning import AliveJob, JobPlan, Size, plan_jobs, share_classes
 from workers.launchers.service import Launcher
@@ -214,9 +217,21 @@ def test_slurms_words_lead_to_the_setting(words: str, setting: str) -> None:
 
 def slurm_job(**fields: Any) -> SlurmJob:
     base: dict[str, Any] = {
-        "id": "17", "state": "PENDING", "partition": "batch", "time_limit_s": 3960, "memory_mib": 2048, "gpus": 0, "submitted_at": 1.0,
-        "started_at": None, "ends_at": None, "nodes": "", "kind": "cpu", "number": 1, "asked": Size(66, 1024), "reason": "Priority",
-    }  # fmt: skip
+        "id": "17",
+        "state": "PENDING",
+        "partition": "batch",
+        "time_limit_s": 3960,
+        "memory_mib": 2048,
+        "gpus": 0,
+        "submitted_at": 1.0,
+        "started_at": None,
+        "ends_at": None,
+        "nodes": "",
+        "kind": "cpu",
+        "number": 1,
+        "asked": Size(66, 1024),
+        "reason": "Priority",
+    }
     return SlurmJob(**(base | fields))
 
 
@@ -224,8 +239,10 @@ def test_what_the_clusters_policy_makes_of_a_job_is_a_problem() -> None:
     batch = kind(partition="batch")
     assert policy_problem(batch, slurm_job()) is None
     changes: list[tuple[dict[str, Any], str]] = [
-        ({"partition": "other"}, "partition"), ({"time_limit_s": 120}, "max_time_min"), ({"memory_mib": 100}, "max_memory_mib"),
-    ]  # fmt: skip
+        ({"partition": "other"}, "partition"),
+        ({"time_limit_s": 120}, "max_time_min"),
+        ({"memory_mib": 100}, "max_memory_mib"),
+    ]
     for change, setting in changes:
         problem = policy_problem(batch, slurm_job(**change))
         assert problem is not None
@@ -315,6 +332,27 @@ def new_launcher(parts: tuple[LauncherConfig, Cluster], site: Site, now: float =
     return Launcher(parts[0], site, parts[1], clock=lambda: now)  # type: ignore[arg-type]  # as a site
 
 
+def test_one_look_says_what_waits_and_fails_where_something_keeps_jobs_from_starting(
+    parts: tuple[LauncherConfig, Cluster],
+) -> None:
+    with capture_logs() as lines:
+        assert new_launcher(parts, Site(need(2))).once()
+    assert lines[-1]["detail"] == "default: 2 runs wait"
+    parts[1].refusal = SlurmRefused("invalid partition specified: nope")
+    assert not new_launcher(parts, Site(need(2))).once()
+    parts[1].is_down = True
+    assert not new_launcher(parts, Site(need(2))).once()
+
+
+def test_the_folder_for_logs_is_made_or_the_setting_named(tmp_path: Path) -> None:
+    make_log_folder(tmp_path / "logs" / "podium")
+    make_log_folder(tmp_path / "logs" / "podium")
+    assert (tmp_path / "logs" / "podium").is_dir()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match="'log_dir' must be a folder"):
+        make_log_folder(tmp_path / "file" / "logs")
+
+
 def test_a_site_that_refuses_the_report_gets_no_jobs(parts: tuple[LauncherConfig, Cluster]) -> None:
     site = Site(need(1))
     for error in (
@@ -338,6 +376,12 @@ def test_a_cluster_that_is_away_is_told_and_nothing_is_said_to_have_ended(
     assert "Slurm does not answer" in report.problems[0].detail
 
 
+def test_a_report_names_the_kinds_of_the_file(parts: tuple[LauncherConfig, Cluster]) -> None:
+    site = Site()
+    new_launcher(parts, site).round()
+    assert site.reports[0].kinds == ("cpu",)
+
+
 def test_of_two_jobs_with_one_number_the_later_is_cancelled(parts: tuple[LauncherConfig, Cluster]) -> None:
     parts[1].known = [
         slurm_job(id="9", state="RUNNING"),
@@ -346,6 +390,29 @@ def test_of_two_jobs_with_one_number_the_later_is_cancelled(parts: tuple[Launche
     ]
     new_launcher(parts, Site(need(2))).round()
     assert (parts[1].submitted, parts[1].cancelled) == ([], ["10"])
+
+
+def test_a_job_in_the_clusters_queue_keeps_its_place_until_no_run_has_needed_it_for_a_while(
+    parts: tuple[LauncherConfig, Cluster],
+) -> None:
+    parts[1].known = [slurm_job(id="9", reason="Resources")]
+    idle, waiting = Site().answer, Site(need(1)).answer
+    site = Site()
+    launcher = new_launcher(parts, site)
+    cancelled: list[tuple[float, list[str]]] = []
+    # A worker claims the run ahead, hands it back after 10 seconds, and at last runs it.
+    for now, answer in ((0.0, idle), (5.0, idle), (10.0, waiting), (20.0, idle), (49.0, idle), (50.0, idle)):
+        site.answer = answer
+        launcher.clock = partial(float, now)
+        launcher.round()
+        cancelled.append((now, list(parts[1].cancelled)))
+    assert cancelled[-2:] == [(49.0, []), (50.0, ["9"])]
+
+
+def test_a_node_that_fails_holds_up_no_other_job(parts: tuple[LauncherConfig, Cluster]) -> None:
+    parts[1].known = [slurm_job(id="5", state="NODE_FAIL", nodes="node0", started_at=9_980.0, ends_at=9_990.0)]
+    new_launcher(parts, Site(need(1))).round()
+    assert parts[1].submitted == [1]
 
 
 def test_a_refusal_pauses_its_kind_and_is_told_in_the_next_report(parts: tuple[LauncherConfig, Cluster]) -> None:

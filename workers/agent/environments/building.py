@@ -32,6 +32,7 @@ from workers.sandbox.collect import BLOCK_BYTES, list_output, read_bounded
 from workers.sandbox.limits import grant
 from workers.sandbox.output_volume import MakeRoom, OutputVolume, no_room
 from workers.sandbox.stage import Evidence, StageRun
+from workers.sandbox.watch import HIDDEN, TOO_DEEP
 from workers.sandbox.work import copy_tree
 
 INPUTS: Final = "/app/wheels"
@@ -222,6 +223,8 @@ def _judge(evidence: Evidence, limits: Limits, log_tail: str) -> None:
     """Raise `EnvironmentRefused` unless the installation ended well."""
     if evidence.killed_by == "time_limit":
         raise EnvironmentRefused("environment_time_limit", f"The installation was not done within its time. {log_tail}")
+    if evidence.killed_by in (HIDDEN, TOO_DEEP):
+        raise EnvironmentRefused("install_failed", f"What is installed is not kept. {evidence.outgrown}")
     if evidence.output_full or evidence.output_no_inodes:
         raise EnvironmentRefused(
             "environment_too_large", f"What is installed takes more than the {limits.output_bytes:,} bytes that it may."

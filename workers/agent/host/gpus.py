@@ -261,7 +261,7 @@ class NvmlMeter:
         if energy_j is not None:
             self._energy = (energy_j if self._energy is None else self._energy[0], energy_j)
 
-    def reading(self) -> dict[str, Any]:
+    def reading(self) -> dict[str, object]:
         """The figures so far."""
         energy = None if self._energy is None else round(self._energy[1] - self._energy[0], 1)
         busy = None if self._busy_s is None else round(self._busy_s, 3)

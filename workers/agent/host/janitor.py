@@ -74,7 +74,7 @@ def _folders(worker: Worker, live: Live) -> int:
     doomed = [folder for folder in there if folder.name not in held]
     for folder in doomed:
         remove_run_folder(folder)
-    return len(doomed)
+    return sum(not folder.exists() for folder in doomed)
 
 
 def remove_run_folder(folder: Path) -> None:

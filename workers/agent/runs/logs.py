@@ -2,7 +2,6 @@
 
 import logging
 import sys
-from typing import Any
 
 import structlog
 
@@ -23,6 +22,6 @@ def set_up_logging() -> None:
     )
 
 
-def about(job: Job) -> dict[str, Any]:
+def about(job: Job) -> dict[str, object]:
     """The fields of a log line that name a run. Never its token."""
     return {"submission": job.submission_id, "run": job.run_id, "attempt": job.attempt, "lease": job.lease_id}

@@ -17,8 +17,8 @@ from workers.agent.runs.state import RunFolder
 from workers.agent.site.client import SiteError
 from workers.engines.base import GVISOR
 from workers.engines.images import ImageFacts
+from workers.engines.spec import SHARED_TARGET, StageSpec
 from workers.engines.spec import Mount as HostMount
-from workers.engines.spec import StageSpec
 from workers.engines.users import Runner, slot_uid
 from workers.errors import Judged, SandboxError, reading, unless_stopped
 from workers.protocol.files.image_archive import ImageArchive, ImageArchiveInvalid, describe_archive, loadable
@@ -165,7 +165,7 @@ class Stager:
         )
         mounts = tuple(HostMount(source, target) for target, source in sources.items() if target not in copied)
         mounts += inputs.mounts() if inputs else ()
-        mounts += (HostMount(shared.path, "/app/shared", writable=True),) if shared else ()
+        mounts += (HostMount(shared.path, SHARED_TARGET, writable=True),) if shared else ()
         argv = stage.command or self._command(stage, sources, self.staged.notes)
         gpu_uuid = self.folder.gpu_uuid if stage.name != "scoring" and self.job.gpus else None
         spec = StageSpec(

@@ -36,7 +36,7 @@ class _State(TypedDict):
     gpu_uuid: str | None
     cores: list[int]
     slot: int
-    images: dict[str, dict[str, Any]]
+    images: dict[str, dict[str, object]]
     containers: list[str]
     stages: dict[str, StageFacts]
     logs: dict[str, tuple[int, int]]  # the next piece's number, and the bytes that were sent

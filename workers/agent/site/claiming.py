@@ -1,7 +1,6 @@
 """Asks the site for runs, and does not ask when a run could only fail here."""
 
 from pathlib import Path
-from typing import Any
 
 import structlog
 
@@ -79,7 +78,7 @@ class Claimer:
             self._complain(f"the site cannot be asked for work: {error}")
         return None
 
-    def _understood(self, body: dict[str, Any]) -> Job | None:
+    def _understood(self, body: dict[str, object]) -> Job | None:
         try:
             return parse_job(body)
         except MessageInvalid as error:
@@ -87,7 +86,7 @@ class Claimer:
             self._answer_for(body, str(error))
             return None
 
-    def _answer_for(self, body: dict[str, Any], detail: str) -> None:
+    def _answer_for(self, body: dict[str, object], detail: str) -> None:
         """Report that the job cannot be run here.
 
         Else it would wait until its lease is over, and nobody would learn why.

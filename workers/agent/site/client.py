@@ -107,7 +107,7 @@ class SiteClient:
         """Say who I am. Raises `NotWelcome`, `SiteUnreachable`."""
         return read_answer(Registered, self._json(self._post("register", self._queue_token, message)))
 
-    def claim(self, message: Claim) -> dict[str, Any] | None:
+    def claim(self, message: Claim) -> dict[str, object] | None:
         """The next job as it came, or None. Raises `NotWelcome`, `SiteUnreachable`.
 
         A call whose answer is lost is made again.
@@ -125,7 +125,7 @@ class SiteClient:
 
         return self._insist(BRIEF_PATIENCE_S, beat, only=AnswerLost)
 
-    def complete(self, run_id: str, token: str, message: Complete, *, patience_s: float) -> dict[str, Any]:
+    def complete(self, run_id: str, token: str, message: Complete, *, patience_s: float) -> dict[str, object]:
         """Report the result, again and again for `patience_s`. Raises `LeaseLost`, `SiteUnreachable`."""
         return self._insist(patience_s, lambda: self._json(self._post(f"runs/{run_id}/complete", token, message)))
 
@@ -245,7 +245,7 @@ class SiteClient:
         raise refusal
 
     @staticmethod
-    def _json(answer: requests.Response) -> dict[str, Any]:
+    def _json(answer: requests.Response) -> dict[str, object]:
         try:
             body = answer.json()
         except ValueError as error:
@@ -263,7 +263,7 @@ def _broke(error: requests.RequestException) -> bool:
     return isinstance(error, requests.ReadTimeout) or isinstance(wraps, ProtocolError | ConnectionError)
 
 
-def read_answer(model: type[M], body: dict[str, Any]) -> M:
+def read_answer(model: type[M], body: dict[str, object]) -> M:
     """The site's answer as this message. Raises `SiteUnreachable` for one that is none."""
     try:
         return read_message(model, body)

@@ -4,6 +4,7 @@ import contextlib
 import math
 import os
 import tempfile
+import threading
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -27,6 +28,8 @@ LIBPOD: Final = "v4.0.0/libpod"  # its oldest version that has what is used here
 KILLED: Final = 137
 HOME_PREFIXES: Final = ("localhost/", "docker.io/library/", "docker.io/")
 CONTROLLERS: Final = {"memory": HeldLimit.MEMORY, "pids": HeldLimit.PROCESSES, "cpu": HeldLimit.CPUS}
+# Podman without root says so of users that are there, where it looks them up for two containers at once for the first time.
+NO_USERS: Final = "keep-id requires additional UIDs or GIDs"
 UNKNOWN: Final = Usage(cpu_s=None, memory_bytes=None, memory_peak_bytes=None, oom_kills=None)
 
 
@@ -37,6 +40,7 @@ class PodmanEngine(DockerEngine):
         super().__init__(base_url)
         self._kills = KillWatch()
         self._base = ""
+        self._creating = threading.Lock()
 
     def facts(self) -> EngineFacts:
         """Ask the engine about itself."""
@@ -158,7 +162,10 @@ class PodmanEngine(DockerEngine):
                 rootless=facts.rootless,
                 unheld=facts.unheld,
             )
-            status, answer = self._post("containers/create", body)
+            with self._creating:
+                status, answer = self._post("containers/create", body)
+                if status != 201 and facts.rootless and NO_USERS in str(answer.get("message")):
+                    status, answer = self._post("containers/create", body)
         if status == 201:
             return str(answer["Id"])
         words = str(answer.get("message") or f"status {status}")

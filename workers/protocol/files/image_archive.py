@@ -201,7 +201,7 @@ def _oci_layout(archive: tarfile.TarFile) -> ImageArchive:
     return _image("oci-layout", _blob(archive, config), image_layers)
 
 
-def _manifest_descriptor(archive: tarfile.TarFile) -> dict[str, Any]:
+def _manifest_descriptor(archive: tarfile.TarFile) -> dict[str, object]:
     """The one image that is not an attestation, through the indexes that lead to it."""
     index = _json(_content(archive, "index.json"), "index.json")
     for _ in range(MAX_INDEXES):
@@ -222,7 +222,7 @@ def _manifest_descriptor(archive: tarfile.TarFile) -> dict[str, Any]:
     raise ImageArchiveInvalid("bad_manifest", f"The archive's indexes lie deeper than {MAX_INDEXES}.")
 
 
-def _is_attestation(descriptor: dict[str, Any]) -> bool:
+def _is_attestation(descriptor: dict[str, object]) -> bool:
     annotations, platform = _field(descriptor, "annotations"), _field(descriptor, "platform")
     is_noted = isinstance(annotations, dict) and "vnd.docker.reference.type" in annotations
     return is_noted or _field(platform, "os") == "unknown"
@@ -280,7 +280,7 @@ def _blob_name(digest: str) -> str:
     return f"blobs/sha256/{digest.removeprefix('sha256:')}"
 
 
-def _blob(archive: tarfile.TarFile, descriptor: dict[str, Any]) -> bytes:
+def _blob(archive: tarfile.TarFile, descriptor: dict[str, object]) -> bytes:
     """A small part of an OCI layout, with its digest checked."""
     digest = _file_digest(descriptor)
     content = _content(archive, _blob_name(digest))
@@ -315,9 +315,9 @@ def _said_twice(name: str) -> ImageArchiveInvalid:
     return ImageArchiveInvalid("bad_json", f"The archive's JSON says {name[:60]!a} twice. {SAVE_AGAIN}")
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, object]:
     """An object of JSON in which no key comes again."""
-    document: dict[str, Any] = {}
+    document: dict[str, object] = {}
     for key, value in pairs:
         if key in document:
             raise _said_twice(key)

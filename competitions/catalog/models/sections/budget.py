@@ -65,6 +65,7 @@ class BudgetSection(Section):
         "Budget of a code submission": (*(field.name for field in fields(Budget)), "docker_image"),
         "Scoring and queue": ("scoring_time_limit_s", "scoring_memory_bytes", "replicates_time_s", "priority"),
     }
+    form_kinds: ClassVar[Mapping[str, tuple[str, ...]]] = {"Budget of a code submission": ("code", "dataset")}
     api: ClassVar[tuple[str, ...]] = ("time_limit_s", "gpus", "cpus", "memory_bytes", "output_bytes")
     bundle: ClassVar[Mapping[str, str]] = {
         "docker_image": "podium.docker_image",

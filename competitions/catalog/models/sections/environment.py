@@ -1,4 +1,4 @@
-"""Weights, images and requirements that teams may bring for their code."""
+"""Weights, images and requirements that teams may bring for their code, and its border to the host."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -6,6 +6,7 @@ from typing import ClassVar
 from django.db import models
 
 from competitions.catalog.models.sections.section import Section
+from workers.protocol.hosts import Isolation as Kind
 
 
 class EnvironmentSection(Section):
@@ -30,6 +31,7 @@ class EnvironmentSection(Section):
     form: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "Own environment": ("own_weights", "own_images", "own_requirements")
     }
+    form_kinds: ClassVar[Mapping[str, tuple[str, ...]]] = {"Own environment": ("code",)}
     api: ClassVar[tuple[str, ...]] = ("own_weights", "own_images", "own_requirements")
 
     class Meta:
@@ -40,3 +42,32 @@ class EnvironmentSection(Section):
         """The kinds that teams may bring, by name: weights, image, requirements."""
         taken = {"weights": self.own_weights, "image": self.own_images, "requirements": self.own_requirements}
         return tuple(name for name, is_taken in taken.items() if is_taken)
+
+
+class Isolation(models.TextChoices):
+    STANDARD = Kind.STANDARD, "a container"
+    SANDBOXED = Kind.SANDBOXED, "a container in gVisor"
+
+
+class IsolationSection(Section):
+    isolation = models.CharField(
+        "code runs in",
+        max_length=10,
+        choices=Isolation,
+        default=Isolation.STANDARD,
+        db_default=Isolation.STANDARD,
+        help_text="In gVisor, participants' code meets a kernel of its own instead of the host's. It starts later, works slower on files, "
+        "has no GPU, and runs only on workers that have gVisor. The scoring program runs in a container in any case.",
+    )
+
+    form: ClassVar[Mapping[str, tuple[str, ...]]] = {"Isolation": ("isolation",)}
+    form_kinds: ClassVar[Mapping[str, tuple[str, ...]]] = {"Isolation": ("code", "dataset")}
+    api: ClassVar[tuple[str, ...]] = ("isolation",)
+    bundle: ClassVar[Mapping[str, str]] = {"isolation": "podium.isolation"}
+
+    class Meta:
+        abstract = True
+
+    @property
+    def is_sandboxed(self) -> bool:
+        return self.isolation == Isolation.SANDBOXED

@@ -46,6 +46,7 @@ class GrowthSection(Section):
     form: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "A board that grows by datasets": ("dataset_check", "max_datasets", "max_datasets_per_team")
     }
+    form_kinds: ClassVar[Mapping[str, tuple[str, ...]]] = {"A board that grows by datasets": ("dataset",)}
     api: ClassVar[tuple[str, ...]] = ("grows", "max_datasets", "max_datasets_per_team")
     bundle: ClassVar[Mapping[str, str]] = {
         "max_datasets": "podium.grows.max_datasets",

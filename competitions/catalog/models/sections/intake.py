@@ -85,12 +85,10 @@ class IntakeSection(Section):
             "accepts_predictions",
             "accepts_code",
             "accepts_datasets",
-            "as_on_codabench",
             "prediction_format",
-            "text_files",
-            "agents",
             "tasks",
-        )
+        ),
+        "Agents, text files and Codabench": ("agents", "text_files", "as_on_codabench"),
     }
     api: ClassVar[tuple[str, ...]] = (
         "accepts_predictions",

@@ -13,12 +13,14 @@ class Section(models.Model):
     `api` names what everybody who sees the phase is told; `bundle` says for each field where it stands in a bundle's phase,
     `podium.X` for what is below its `podium`. Form, API, and the bundle's schema, reader and writer follow from these. Fields that
     a bundle says otherwise, such as several as one list, are read by `bundles/importing/` and written by `bundles/writer.py`.
+    `form_kinds` says for a heading to which kinds of submissions its settings apply; a heading that is not in it applies to all.
 
     Competition, Task, Leaderboard and Column declare theirs likewise; where a bundle that leaves a setting out means something
     else than the model's default, as Codabench does, `bundle_defaults` says what.
     """
 
     form: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    form_kinds: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     api: ClassVar[tuple[str, ...]] = ()
     bundle: ClassVar[Mapping[str, str]] = {}
 

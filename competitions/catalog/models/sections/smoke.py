@@ -37,6 +37,7 @@ class SmokeSection(Section):
     accepts_code: bool
 
     form: ClassVar[Mapping[str, tuple[str, ...]]] = {"Smoke run": ("smoke_task", "smoke_scale")}
+    form_kinds: ClassVar[Mapping[str, tuple[str, ...]]] = {"Smoke run": ("code",)}
     api: ClassVar[tuple[str, ...]] = ("has_smoke_run", "smoke_scale")
     bundle: ClassVar[Mapping[str, str]] = {"smoke_scale": "podium.smoke_scale"}
 

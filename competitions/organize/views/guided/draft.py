@@ -64,8 +64,29 @@ def step(request: HttpRequest, key: UUID, slug: str) -> HttpResponse:
         return _page(request, draft, chosen, form, status=refusal.http_status)
     saved = own_draft(request, key)  # what was answered may decide what is asked next
     if not goes_back and not is_done(saved, chosen):
+        if drafts.files_being_read(saved, chosen.slots):
+            return redirect("organize:step-wait", saved.key, chosen.slug)
         raise FILES_MISSING()
     return redirect(_neighbour(saved, chosen, -1 if goes_back else 1))
+
+
+@require_safe
+def wait(request: HttpRequest, key: UUID, slug: str) -> HttpResponse:
+    """Say that files of a step are still read; then go on, or back to a file that cannot be used."""
+    draft = own_draft(request, key)
+    chosen = _step(draft, slug)
+    reading = drafts.files_being_read(draft, chosen.slots)
+    if reading:
+        context = {"draft": draft, "step": chosen, "reading": reading, "rail": step_rail(draft, chosen.slug)}
+        return HttpResponse(status=204) if _is_poll(request) else render(request, "organize/guided/wait.html", context)
+    is_right = is_done(draft, chosen)
+    url = _neighbour(draft, chosen, 1) if is_right else reverse("organize:step", args=[draft.key, chosen.slug])
+    return HttpResponse(status=204, headers={"HX-Redirect": url}) if _is_poll(request) else redirect(url)
+
+
+def _is_poll(request: HttpRequest) -> bool:
+    """True for a request of the page's script, which asks if it can go on."""
+    return "HX-Request" in request.headers
 
 
 def _sent(request: HttpRequest) -> dict[str, list[str]]:

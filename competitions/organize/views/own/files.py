@@ -24,7 +24,7 @@ from competitions.organize.editing.resources import (
 from competitions.organize.forms import KindForm, ResourceFilterForm
 from competitions.organize.hosts import require_host
 from competitions.organize.views.access import answer_upload
-from competitions.organize.views.changes import change_page, delete_page, render_page
+from competitions.organize.views.editing.changes import change_page, delete_page, render_page
 from competitions.organize.views.teams import list_page
 from competitions.resources.downloads import stored_response
 from competitions.resources.models import Resource, Upload

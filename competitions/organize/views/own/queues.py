@@ -1,25 +1,37 @@
 """An organizer's queues: what waits and runs there, their workers, their token, their settings."""
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from datetime import datetime
+from typing import Any, ClassVar, Final
 from uuid import UUID
 
+from django import forms
 from django.contrib import messages
-from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.db.models import Count, Min, Q, QuerySet
+from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from accounts.models import User
 from accounts.views import person
+from competitions.catalog.changes.queues import change_queue
+from competitions.catalog.form_fields.sizes import SizeField
+from competitions.catalog.models import Competition, setting_names
 from competitions.compute.launchers import problem_words, queue_jobs, queue_problems
 from competitions.compute.models import ComputeWorker, Queue, queue_issue_token, queue_revoke_token
 from competitions.compute.workers import drain_workers, release_workers, undrain_workers
-from competitions.organize.editing.queues import QueueForm, own_queues, running_on, with_loads
-from competitions.organize.forms import TokenForm, WorkerForm
+from competitions.organize.editing.change_form import ChangeForm
+from competitions.organize.forms import GpuHoursForm, TokenForm, WorkerForm
 from competitions.organize.hosts import require_staff
-from competitions.organize.views.changes import change_page, render_page
+from competitions.organize.views.editing.changes import change_page, render_page
+from competitions.organize.views.workspace import shown_month
+from competitions.organize.workspace.usage import queue_usage
+from competitions.runs.accounting.gpu_hours import give_gpu_hours
+from competitions.runs.accounting.usage import slots_in, usage_csv
+from competitions.runs.models import Run
+from competitions.submissions.states import HELD, State
 from competitions.web.forms import cleaned
 
 MOST_JOBS: Final = 50  # that are listed
@@ -28,6 +40,56 @@ WORKER_ACTIONS: Final[Mapping[str, tuple[str, Callable[[QuerySet[ComputeWorker]]
     "undrain": ("is back in service", undrain_workers),
     "release": ("is released from quarantine", release_workers),
 }
+
+
+SIZES: Final = ("max_image_bytes", "environment_bytes")
+
+
+def own_queues(user: User) -> QuerySet[Queue]:
+    """Those that this person may change: own ones; all of them for an administrator."""
+    return Queue.objects.all() if user.is_superuser else Queue.objects.filter(owner=user)
+
+
+def with_loads(queues: QuerySet[Queue]) -> QuerySet[Queue]:
+    """The queues with `waiting` and `running` runs, and since when the oldest one waits (`oldest_at`)."""
+    waits = Q(runs__state=State.QUEUED)
+    return queues.annotate(
+        waiting=Count("runs", filter=waits, distinct=True),
+        running=Count("runs", filter=Q(runs__state__in=HELD), distinct=True),
+        oldest_at=Min("runs__queued_at", filter=waits),
+    )
+
+
+def running_on(queue: Queue) -> int:
+    """The number of runs that its workers hold now."""
+    return Run.objects.filter(queue=queue, state__in=HELD).count()
+
+
+class QueueForm(ChangeForm):
+    """A queue's settings, not its name, which workers use. One that an administrator adds is the site's."""
+
+    groups: ClassVar[Any] = tuple(Queue.form.items())
+
+    class Meta:
+        model = Queue
+        fields = setting_names(Queue)
+        field_classes: ClassVar[dict[str, object]] = dict.fromkeys(SIZES, SizeField)
+        labels: ClassVar[dict[str, str]] = {
+            "is_paused": "Paused",
+            "max_image_bytes": "Largest image of a team",
+            "environment_bytes": "Room for an environment",
+        }
+        widgets: ClassVar[dict[str, object]] = dict.fromkeys(SIZES, forms.TextInput) | dict.fromkeys(
+            ("allowed_images", "image_registries"), forms.Textarea(attrs={"rows": 3})
+        )
+
+    def __init__(self, data: QueryDict | None = None, *, by: User, instance: Queue | None = None) -> None:
+        super().__init__(data, instance=instance or Queue(owner=None if by.is_superuser else by))
+        if instance is not None:
+            del self.fields["name"]
+
+    def write(self, now: datetime) -> Queue:
+        return change_queue(self.instance, now=now, confirmed=self.confirmed).row
 
 
 def _own(request: HttpRequest, name: str) -> Queue:
@@ -59,8 +121,28 @@ def queue(request: HttpRequest, name: str) -> HttpResponse:
         "problems": [(launcher, problem_words(problem)) for launcher, problem in queue_problems(shown)],
         "jobs": queue_jobs(shown)[:MOST_JOBS],
         "job_count": queue_jobs(shown).count(),
+        "usage": queue_usage(shown, shown_month(request, now), now=now),
     }
     return render_page(request, None, "organize/own/queue.html", context, tab="queues")
+
+
+@require_safe
+def usage_file(request: HttpRequest, name: str) -> StreamingHttpResponse:
+    """The queue's use in a month as CSV."""
+    chosen, now = _own(request, name), timezone.now()
+    month = shown_month(request, now)
+    return usage_csv(slots_in(month, now=now).filter(queue=chosen), month, name=f"{chosen.name}-{month}")
+
+
+@require_POST
+def gpu_hours(request: HttpRequest, name: str) -> HttpResponse:
+    """Give a competition its own number of GPU hours a month on the queue, or the queue's number again."""
+    chosen, values = _own(request, name), cleaned(GpuHoursForm(request.POST))
+    competition = get_object_or_404(Competition, slug=values["competition"], queue=chosen)
+    give_gpu_hours(chosen, competition, values["hours"])
+    given = f"{values['hours']} GPU hours a month" if values["hours"] is not None else "the queue's number of GPU hours"
+    messages.success(request, f"{competition} has {given}.")
+    return redirect("organize:queue", chosen.name)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

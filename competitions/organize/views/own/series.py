@@ -1,15 +1,77 @@
 """An organizer's series: competitions that belong together."""
 
+from datetime import datetime
 from functools import partial
+from typing import ClassVar
 
+from django import forms
+from django.db import transaction
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404
+from django.utils.text import slugify
 from django.views.decorators.http import require_http_methods, require_safe
 
+from accounts.models import User
 from accounts.views import person
-from competitions.organize.editing.series import SeriesForm, own_series, remove_series, series_deletion
+from competitions.catalog.models import Series
+from competitions.organize.editing.change_form import ChangeForm
+from competitions.organize.editing.deletions import Deletion, delete_row
 from competitions.organize.hosts import require_host
-from competitions.organize.views.changes import change_page, delete_page, render_page
+from competitions.organize.views.editing.changes import change_page, delete_page, render_page
+
+
+def own_series(user: User) -> QuerySet[Series]:
+    """Those that this person may change; all of them for an administrator."""
+    return Series.objects.all() if user.is_superuser else Series.objects.filter(owner=user)
+
+
+class SeriesForm(ChangeForm):
+    """Title, address and text of a series."""
+
+    class Meta:
+        model = Series
+        fields = ("title", "slug", "subtitle", "description")
+        labels: ClassVar[dict[str, str]] = {"slug": "Address", "subtitle": "In one line"}
+        help_texts: ClassVar[dict[str, str]] = {
+            "slug": "The last part of its address: /series/…/. Empty: made of the title."
+        }
+        widgets: ClassVar[dict[str, object]] = {"description": forms.Textarea(attrs={"rows": 6})}
+
+    def __init__(self, data: QueryDict | None = None, *, by: User, instance: Series | None = None) -> None:
+        super().__init__(data, instance=instance or Series(owner=by))
+        self.fields["slug"].required = False
+
+    def clean(self) -> dict[str, object]:
+        cleaned = super().clean()
+        if not cleaned.get("slug") and "slug" not in self.errors:
+            cleaned["slug"] = self.instance.slug or _free_slug(str(cleaned.get("title", "")))
+        return cleaned
+
+    def write(self, now: datetime) -> Series:
+        series: Series = self.instance
+        series.full_clean()
+        series.save()
+        return series
+
+
+def _free_slug(title: str) -> str:
+    base = slugify(title)[:40].strip("-") or "series"
+    taken = set(Series.objects.filter(slug__startswith=base).values_list("slug", flat=True))
+    return next(slug for slug in (base, *(f"{base}-{number}" for number in range(2, 10_000))) if slug not in taken)
+
+
+def series_deletion(series: Series) -> Deletion:
+    """The consequences of deleting a series for its tracks."""
+    tracks = series.tracks.count()
+    stay = f"{tracks} competition{' stays' if tracks == 1 else 's stay'}, and no longer say that they belong together."
+    return Deletion(f"the series “{series.title}”", (stay,) if tracks else (), ())
+
+
+@transaction.atomic
+def remove_series(series: Series, confirmed: str) -> None:
+    """Delete a series once exactly what that does was confirmed. Raises `DELETION_CHANGED`."""
+    delete_row(series, series_deletion(Series.objects.select_for_update().get(pk=series.pk)), confirmed)
 
 
 @require_safe

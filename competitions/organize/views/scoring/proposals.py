@@ -38,7 +38,7 @@ from competitions.organize.editing.proposals import (
     proposed_slots,
 )
 from competitions.organize.views.access import answer_upload
-from competitions.organize.views.changes import render_page
+from competitions.organize.views.editing.changes import render_page
 from competitions.organize.views.workspace import managed_competition
 from competitions.resources.models import Upload
 from competitions.resources.rooms import takes_uploads

@@ -19,8 +19,9 @@ from competitions.disclosure.scores import scores_are_public
 from competitions.factsheets.models import Question
 from competitions.factsheets.services import fact_sheet_questions
 from competitions.leaderboards.models import Entry
+from competitions.leaderboards.ranking.entries import entry_rank
 from competitions.leaderboards.ranking.values import primary_column
-from competitions.leaderboards.reading.board import entry_rank, first_entry
+from competitions.leaderboards.reading.board import first_entry
 from competitions.leaderboards.reading.columns import page_columns, shown_values
 from competitions.leaderboards.reading.uncertainty import row_uncertainty
 from competitions.submissions.models import Submission

@@ -19,6 +19,7 @@ from competitions.catalog.models import Column, Leaderboard, Phase
 from competitions.disclosure.scores import details_are_public, may_know_board
 from competitions.disclosure.uncertainty import BoardUncertainty, says_uncertainty
 from competitions.leaderboards.models import Entry, RemovedRow
+from competitions.leaderboards.ranking.entries import entry_rank
 from competitions.leaderboards.ranking.rules import PICKED
 from competitions.leaderboards.ranking.values import deciding_column, primary_column
 from competitions.leaderboards.reading.board import (
@@ -28,9 +29,9 @@ from competitions.leaderboards.reading.board import (
     baseline_entries,
     best_over_time,
     board_page,
-    entry_rank,
     page_around,
     search,
+    searches_inside,
     team_entry,
     team_over_time,
 )
@@ -40,6 +41,7 @@ from competitions.leaderboards.reading.columns import (
     dataset_names,
     datasets_page,
     page_columns,
+    without_repeats,
 )
 from competitions.leaderboards.reading.export import csv_response
 from competitions.leaderboards.reading.submission_scores import load_boards
@@ -261,7 +263,9 @@ def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Le
     if sort and sort not in {column.key for column in shown if column.is_sortable}:
         raise UnknownSort(sort)
     sort = "" if primary is not None and sort == primary.key else sort
-    shown, datasets = datasets_page(shown, int(sets) if is_number(sets := request.GET.get("sets", "")) else 1)
+    shown, datasets = datasets_page(
+        without_repeats(shown), int(sets) if is_number(sets := request.GET.get("sets", "")) else 1
+    )
     decides = sort or (primary.key if primary is not None else "")
     place = _place(request)
     page: BoardPage | DrawnPage = (
@@ -305,7 +309,8 @@ def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Le
 def _search(request: HttpRequest, board: Leaderboard) -> dict[str, object]:
     """The rows of the teams that were looked for."""
     text = request.GET.get("q", "").strip()[:60]
-    return {"searched": text, "found": search(board, text) if len(text) >= SHORTEST_SEARCH else []}
+    results = search(board, text) if len(text) >= SHORTEST_SEARCH else []
+    return {"searched": text, "found": results, "searches_inside": searches_inside(text)}
 
 
 def _own_row(board: Leaderboard, page: DrawnPage, own_entry: Entry | None, sort: str) -> dict[str, object]:

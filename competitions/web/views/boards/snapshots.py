@@ -1,7 +1,7 @@
 """Boards to cite and to embed: snapshots with their signed file, frames and badges."""
 
 import json
-from typing import Any, Final
+from typing import Final
 
 from csp.decorators import csp_replace
 from django.conf import settings
@@ -16,8 +16,9 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.views import person
 from competitions.leaderboards.models import Entry, Snapshot
+from competitions.leaderboards.ranking.entries import entry_rank
 from competitions.leaderboards.ranking.values import primary_column
-from competitions.leaderboards.reading.board import board_page, entry_rank
+from competitions.leaderboards.reading.board import board_page
 from competitions.leaderboards.reading.uncertainty import row_uncertainty
 from competitions.leaderboards.snapshots import signing_key, snapshot_path, snapshot_request
 from competitions.web.presentation.citations import bibtex, linked_data
@@ -75,7 +76,7 @@ def _snapshot(request: HttpRequest, slug: str, phase_slug: str, board_key: str, 
 def snapshot_page(request: HttpRequest, slug: str, phase_slug: str, board_key: str, number: int) -> HttpResponse:
     """One snapshot: the board as it was, how to cite it, and its file."""
     visited, frozen = _snapshot(request, slug, phase_slug, board_key, number)
-    context: dict[str, Any] = {
+    context: dict[str, object] = {
         "phase": frozen.leaderboard.phase,
         "board": frozen.leaderboard,
         "snapshot": frozen,

@@ -1,5 +1,6 @@
 """The page on how sure a board is: intervals, who surely beats whom, and the distribution of scores."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -7,19 +8,56 @@ from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from competitions.catalog.models import Leaderboard
+from competitions.catalog.models import Column, Leaderboard
 from competitions.disclosure.uncertainty import Pair, RowUncertainty, says_uncertainty
 from competitions.leaderboards.models import Entry
+from competitions.leaderboards.ranking.entries import entry_rank
 from competitions.leaderboards.ranking.values import primary_column
-from competitions.leaderboards.reading.board import Row, board_page, entry_rank, team_entry
+from competitions.leaderboards.reading.board import Row, board_page, team_entry
 from competitions.leaderboards.reading.uncertainty import board_uncertainty, comparison, optimism, row_uncertainty
 from competitions.web.conditional import board_etag, unless_unchanged
 from competitions.web.presentation.charts import distribution_chart
-from competitions.web.presentation.intervals import IntervalBar, interval_bars
 from competitions.web.views.competitions import render_tab
 from competitions.web.visit import Visit, visit
 
 ROWS: Final = 20  # the best ones
+
+
+EDGE = 2.0  # percent of the axis that stay free on either side
+
+
+@dataclass(frozen=True)
+class IntervalBar:
+    """A row's interval and score on an axis from 0 to 100."""
+
+    low: float
+    high: float
+    score: float
+
+    @property
+    def width(self) -> float:
+        return round(self.high - self.low, 2)
+
+
+def interval_bars(
+    rows: Sequence[tuple[Entry, RowUncertainty | None]], column: Column, *, scaled_by: int
+) -> list[IntervalBar | None]:
+    """A drawing a row on one axis, which the first rows fill, of values rounded as on the board.
+
+    None for a row without an interval, and for one that lies beyond the axis.
+    """
+    known = [
+        None if sure is None else (float(sure.low), float(sure.high), round(entry.values[column.key], column.precision))
+        for entry, sure in rows
+    ]
+    values = [value for each in known[:scaled_by] if each is not None for value in each]
+    least, span = min(values, default=0.0), max(values, default=0.0) - min(values, default=0.0)
+
+    def place(value: float) -> float:
+        return round(EDGE + (100 - 2 * EDGE) * ((value - least) / span if span else 0.5), 2)
+
+    bars = [None if each is None else IntervalBar(*map(place, each)) for each in known]
+    return [bar if bar is not None and bar.low >= 0 and bar.high <= 100 else None for bar in bars]
 
 
 @dataclass(frozen=True)

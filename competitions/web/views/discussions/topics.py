@@ -10,8 +10,8 @@ from django.shortcuts import get_object_or_404, redirect
 from django.utils.safestring import SafeString, mark_safe
 from django.views.decorators.http import require_safe
 
-from accounts.blocks import blocked_numbers
 from accounts.models import User
+from accounts.people.blocks import blocked_numbers
 from competitions.catalog.models import Competition
 from competitions.discussions.following import looked_at
 from competitions.discussions.images import attached_key

@@ -7,11 +7,13 @@ from django.contrib import messages
 from django.db.models import Prefetch
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts.views import person
+from audit.middleware import mark_organizing
 from competitions.catalog.models import Leaderboard
 from competitions.catalog.questions import answers_of_form, shown_answer
 from competitions.disclosure.outputs import DETAILED_RESULTS, may_download, programs_are_withheld, visible_streams
@@ -32,19 +34,22 @@ from competitions.runs.queue.smoke import projected_whole, time_limit_s
 from competitions.runs.records.logs import log_text
 from competitions.runs.services import submission_cancel
 from competitions.submissions.access import visible_submissions
+from competitions.submissions.annotations import annotations_edit, read_annotations, split_tags
 from competitions.submissions.datasets import dataset_withdraw
 from competitions.submissions.fact_sheets import fact_sheet_edit, fact_sheet_is_open
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind
 from competitions.teams.models import Membership
 from competitions.web.details import details_response
+from competitions.web.forms import AnnotationsForm, cleaned
 from competitions.web.presentation.runs import growing_context, run_history, run_stages, shown_log
 from competitions.web.presentation.usage import run_usages, usage_charts
 from competitions.web.progress import Progress, submission_progress, with_expected_start
-from competitions.web.refused_forms import entered_values
+from competitions.web.refused_forms import back_to_form, entered_values
 from competitions.web.submission_rows import build_rows
 from competitions.web.views.competitions import render_tab
 from competitions.web.visit import visit
+from core.refusals import Refusal
 
 
 def find(request: HttpRequest, pk: int) -> Submission:
@@ -72,14 +77,13 @@ def row(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 def detail(request: HttpRequest, pk: int) -> HttpResponse:
     submission = find(request, pk)
-    visited = visit(request, submission.phase.competition.slug)
-    return render_tab(
-        request,
-        visited,
-        "web/submissions/submission.html",
-        _detail_context(request, submission, visited.reader),
-        tab="submissions",
-    )
+    visited, entered = visit(request, submission.phase.competition.slug), entered_values(request)
+    stored = {"tags": " ".join(submission.tags), "commit": submission.commit, "link": submission.link}
+    context = _detail_context(request, submission, visited.reader) | {
+        "entered": entered,
+        "annotations": entered or stored,
+    }
+    return render_tab(request, visited, "web/submissions/submission.html", context, tab="submissions")
 
 
 @require_safe
@@ -95,7 +99,7 @@ def _detail_context(request: HttpRequest, submission: Submission, reader: Reader
     position = score_position(submission, reader)
     questions = fact_sheet_questions(submission.phase)
     runs = list(submission.runs.all())
-    positions = queue_positions(runs)
+    positions = queue_positions(runs, now=now)
     growing = growing_context(submission, request.GET.get("run", ""))
     usages = run_usages(reader, submission.phase, growing["shown_runs"])
     return {
@@ -215,6 +219,22 @@ def cancel(request: HttpRequest, pk: int) -> HttpResponse:
     submission = find(request, pk)
     submission_cancel(submission=submission, actor=f"user:{person(request).username}", now=timezone.now())
     messages.info(request, f"Submission #{pk} is being cancelled.")
+    return redirect("web:submission", pk)
+
+
+@require_POST
+def annotate(request: HttpRequest, pk: int) -> HttpResponse:
+    """Change the tags, the commit and the link of a submission; organizers may remove commit and link."""
+    submission, user = find(request, pk), person(request)
+    try:
+        values = cleaned(AnnotationsForm(request.POST))
+        annotations = read_annotations(tags=split_tags(values["tags"]), commit=values["commit"], link=values["link"])
+        if organizes := reader_for(user).organizes(submission.phase):
+            mark_organizing(request)
+        annotations_edit(submission=submission, annotations=annotations, by=user, organizes=organizes)
+    except Refusal as refusal:
+        return back_to_form(request, refusal, reverse("web:submission", args=[pk]))
+    messages.success(request, "Saved.")
     return redirect("web:submission", pk)
 
 

@@ -3,9 +3,10 @@
 from typing import Final
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import redirect
 from django.utils import timezone
+from django.utils.http import urlencode
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.views import person
@@ -20,8 +21,11 @@ from competitions.leaderboards.picks import may_choose
 from competitions.leaderboards.ranking.rules import Rule
 from competitions.leaderboards.ranking.values import deciding_column
 from competitions.leaderboards.reading.submission_scores import ScoredSubmission
+from competitions.leaderboards.reading.submissions_export import submissions_csv
 from competitions.resources.rooms import takes_uploads
 from competitions.resources.uploads import take_upload
+from competitions.submissions.access import tagged, team_submissions
+from competitions.submissions.annotations import LONGEST_TAG, read_annotations, split_tags
 from competitions.submissions.file_checks.kinds import choose_kind
 from competitions.submissions.file_checks.preflight import file_contract, look_before_upload
 from competitions.submissions.quota import allowances, smoke_allowance
@@ -56,6 +60,7 @@ def submissions(request: HttpRequest, slug: str) -> HttpResponse:
     show = request.GET.get("show", "")
     show = show if show in FILTERS else "all"
     before = request.GET.get("before", "")
+    tag = request.GET.get("tag", "")[:LONGEST_TAG]
     submissions = (
         []
         if team_id is None
@@ -64,11 +69,15 @@ def submissions(request: HttpRequest, slug: str) -> HttpResponse:
             statuses=FILTERS[show],
             before=int(before) if is_number(before) else LAST,
             phases=visited.phases_with_boards,
+            tag=tag,
         )
     )
     context = {
         "phase": phase,
         "show": show,
+        "tag": tag,
+        "phase_query": f"{urlencode({'phase': phase.slug})}&" if phase else "",
+        "tag_query": f"&{urlencode({'tag': tag})}" if tag else "",
         "filters": FILTERS,
         "rows": drawn(build_rows(submissions[:PAGE_SIZE], reader=visited.reader, now=visited.now)),
         "chart": _trend(visited, phase, submissions[:PAGE_SIZE]),
@@ -76,6 +85,19 @@ def submissions(request: HttpRequest, slug: str) -> HttpResponse:
         **(_panel(request, visited, phase, team_id) if team_id is not None and phase is not None else {}),
     }
     return render_tab(request, visited, "web/submissions/submissions.html", context, tab="submissions")
+
+
+@require_safe
+def download(request: HttpRequest, slug: str) -> HttpResponseBase:
+    """The team's submissions as CSV, those of the list's filters on all its pages."""
+    visited = visit(request, slug, for_team=True)
+    if visited.facts.team_id is None:
+        raise Http404
+    shown = FILTERS.get(request.GET.get("show", ""), FILTERS["all"])
+    own = team_submissions(visited.facts.team_id).filter(status__in=shown)
+    if tag := request.GET.get("tag", "")[:LONGEST_TAG]:
+        own = tagged(own, tag)
+    return submissions_csv(own, visited.phases_with_boards, visited.reader, name=f"{slug}-own-submissions")
 
 
 def _trend(visited: Visit, phase: Phase | None, listed: list[ScoredSubmission]) -> Chart | None:
@@ -176,6 +198,9 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
                 kind=Kind(values["kind"]),
                 kind_is="certain" if values["kind_is_sure"] else "chosen",
                 description=values["description"],
+                annotations=read_annotations(
+                    tags=split_tags(values["tags"]), commit=values["commit"], link=values["link"]
+                ),
                 fact_sheet=answers_of_form(request.POST),
                 idempotency_key=values["idempotency_key"],
                 is_smoke=values["smoke"],

@@ -36,6 +36,8 @@
     return control.value !== control.defaultValue;
   };
 
+  const isSending = () => Boolean(document.querySelector('form[data-upload] input[type="file"]:disabled'));
+
   const keepStep = (form) => {
     const name = `podium-step:${location.pathname}`;
     const controls = () => [...form.elements].filter((control) => control.name && !["hidden", "file", "submit"].includes(control.type));
@@ -48,12 +50,22 @@
       if (checked === null) control.value = value; else control.checked = checked;
     }
     let isSent = false;
-    form.addEventListener("submit", () => { isSent = true; });
+    const next = `${name}:next`; // Next was pressed while a file is sent: the page that shows the file presses it again
+    const wasPressed = sessionStorage.getItem(next);
+    sessionStorage.removeItem(next);
+    form.addEventListener("submit", (event) => {
+      if (!isSending() || event.submitter?.value === "back") { isSent = true; return; }
+      event.preventDefault();
+      sessionStorage.setItem(next, "pressed");
+      form.querySelector("[data-next-waits]").hidden = false;
+    });
     addEventListener("pagehide", () => {
       const changed = controls().filter(wasChanged);
       const values = changed.map((one) => [one.name, one.value, ["radio", "checkbox"].includes(one.type) ? one.checked : null]);
       if (!isSent) sessionStorage.setItem(name, JSON.stringify(values));
+      if (document.querySelector("[data-upload-error]:not([hidden])")) sessionStorage.removeItem(next);
     });
+    if (isReloaded && wasPressed) form.requestSubmit(form.querySelector('[name="go"][value="next"]'));
   };
   const step = document.querySelector(".step-form");
   if (step) keepStep(step);

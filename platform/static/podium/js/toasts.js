@@ -1,5 +1,6 @@
-// News of the last action float above the page and are read out. Good news go by themselves; what went wrong stays until it is
-// closed. A request of htmx that is refused sends its sentence in a header (HX-Trigger), and it is shown in the same way.
+// News of the last action stand on top of the page that it led to, and are read out. A request of htmx that is refused sends its
+// sentence in a header (HX-Trigger): it floats above the page, unless that would cover a form; then it stands on top, too. What
+// floats and is good news goes by itself.
 (() => {
   "use strict";
   const SHOWN_MS = 12000;
@@ -19,7 +20,23 @@
       toast.append(close);
     }
     region.append(toast); // what is put into the page is read out, what it came with is not
-    leave(toast);
+  };
+
+  const coversForm = (region) => {
+    const box = region.getBoundingClientRect();
+    return [...document.querySelectorAll("main form")].some((form) => {
+      const other = form.getBoundingClientRect();
+      return other.width && other.left < box.right && other.right > box.left && other.top < box.bottom && other.bottom > box.top;
+    });
+  };
+
+  const float = (region, toast) => {
+    const stands = region.querySelector(".message:not(.floats)");
+    toast.classList.add("floats");
+    show(region, toast);
+    region.classList.toggle("floating", !stands);
+    if (coversForm(region)) region.classList.remove("floating");
+    if (region.classList.contains("floating")) leave(toast); else toast.scrollIntoView({ block: "nearest" });
   };
 
   const made = ({ text, tag, url }) => {
@@ -42,7 +59,7 @@
     document.body.addEventListener("toast", ({ detail }) => {
       const toast = made(detail);
       const isShown = [...region.children].some((one) => one.firstChild.textContent === toast.firstChild.textContent);
-      if (!isShown) show(region, toast); // what is asked for every few seconds is refused once
+      if (!isShown) float(region, toast); // what is asked for every few seconds is refused once
     });
   });
 })();

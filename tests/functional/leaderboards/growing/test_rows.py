@@ -90,6 +90,9 @@ def test_a_team_s_own_data_set_counts_for_others_alone(three: Scenario) -> None:
     assert order(three) == [("Ada", 1.5), ("Ben", 1.5), ("Cay", 3)]
     rows = Client().get(reverse("api:leaderboard", args=[three.competition.slug, three.phase.slug])).json()["rows"]
     assert {row["team"]: row["cells"][0]["is_own"] for row in rows} == {"Ada": False, "Ben": False, "Cay": True}
+    page = Client().get(reverse("web:leaderboard", args=[three.competition.slug])).content.decode()
+    assert OWN not in page, "its scores are those of the board's own column"
+    assert page.count("0.1000") == 1
 
 
 def test_the_order_in_which_cells_end_makes_no_difference(three: Scenario) -> None:
@@ -142,7 +145,8 @@ def test_json_csv_and_page_say_how_far_each_cell_is(three: Scenario) -> None:
     }
     lines = list(csv_lines(main_board(three)))
     assert f"{key} =new" in lines[0]
-    assert sorted(line.split(",")[-6] for line in lines[1:]) == ["0.1250", "0.2500", "failed"]
+    place = lines[0].split(",").index(f"{key} =new")
+    assert sorted(line.split(",")[place] for line in lines[1:]) == ["0.1250", "0.2500", "failed"]
     page = Client().get(reverse("web:leaderboard", args=[three.competition.slug])).content.decode()
     assert "over the time limit: behind all" in page
     assert "it does not count for its rank" in page

@@ -72,7 +72,7 @@ def test_a_container_is_killed_at_its_limit_even_when_the_disk_is_too_full_to_wr
 def test_an_output_that_cannot_be_measured_leaves_the_wall_limit_in_force(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workers.sandbox.watch.CHECK_S", 0.01)
 
-    def unreadable() -> bool:
+    def unreadable() -> str | None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     assert watched(deadline=time.monotonic() + 0.1, overgrown=unreadable) == 1

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
+import threading
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -88,6 +91,7 @@ def test_podman_is_told_from_docker_by_its_components() -> None:
 def engine(info: dict[str, Any]) -> PodmanEngine:
     podman = object.__new__(PodmanEngine)
     podman._facts, podman._base, podman._kills = None, "", KillWatch()
+    podman._creating = threading.Lock()
     podman._ask = lambda path: info  # type: ignore[method-assign]
     return podman
 
@@ -116,6 +120,17 @@ def test_an_engine_without_root_says_which_limits_it_cannot_hold_and_where_its_g
     assert podman.cgroup("g").parent == "/user.slice/user-1000.slice/user@1000.service/podium/g"
 
 
+@pytest.mark.parametrize(("refusals", "is_made"), [(1, True), (2, False)])
+def test_users_that_podman_did_not_find_are_looked_up_once_more(refusals: int, is_made: bool) -> None:
+    words = "keep-id requires additional UIDs or GIDs defined in /etc/subuid and /etc/subgid to function correctly"
+    podman = engine(INFO)
+    podman.api = SimpleNamespace(inspect_image=lambda image: {"Id": "sha256:abc"})  # type: ignore[assignment]  # all that is asked
+    answers = iter([(500, {"message": words})] * refusals + [(201, {"Id": "made"})])
+    podman._post = lambda path, body: next(answers)  # type: ignore[method-assign]
+    with contextlib.nullcontext() if is_made else pytest.raises(SandboxError, match="keep-id"):
+        assert podman._create(SPEC) == "made"
+
+
 def test_one_whose_user_was_delegated_nothing_holds_nobody_to_anything() -> None:
     podman = engine({**INFO, "host": {**INFO["host"], "cgroupControllers": [], "cgroupVersion": "v1"}})
     assert podman.facts().unheld == tuple(HeldLimit)
@@ -128,6 +143,18 @@ def test_the_counters_of_a_recorded_host_with_cgroup_v2_tell_of_a_kill_after_the
     assert used.oom_kills == 1
     assert used.cpu_s == 1.092489
     assert (used.memory_bytes, used.memory_peak_bytes) == (20480, 33_562_624)
+
+
+def test_the_counters_that_a_user_without_root_has_lie_below_its_own_service() -> None:
+    base = "user.slice/user-1000.slice/user@1000.service"
+    used = Cgroup(
+        "run1", version="v2", driver="cgroupfs", root=RECORDED.parent / "linux-6.1-rootless", base=base
+    ).read()
+    assert used.oom_kills == 1
+    assert used.cpu_s == 1.796836
+    assert (used.memory_bytes, used.memory_peak_bytes) == (40960, 67_117_056)
+    local = RECORDED.parent / "linux-6.1-rootless" / base / "podium/run1/memory.events.local"
+    assert "oom_kill 0" in local.read_text(), "what the container's own group counted is in the sum alone"
 
 
 def test_a_group_of_cgroup_v2_in_which_nothing_was_killed_says_so(tmp_path: Path) -> None:

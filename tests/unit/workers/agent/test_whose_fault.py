@@ -39,6 +39,7 @@ OF_THE_HOST = {
     "broken disk": "creating the container x: open /var/lib/docker/overlay2/l: input/output error",
     "read-only disk": "creating the container x: mkdir /var/lib/docker/overlay2/x: read-only file system",
     "no driver": 'starting the container: could not select device driver "nvidia" with capabilities: [[gpu compute]]',
+    "no device for Podman": "starting the container: setting up CDI devices: unresolvable CDI devices nvidia.com/gpu=GPU-0",
     "driver gone": f"{HOOK}nvidia-container-cli: initialization error: nvml error: driver not loaded: unknown",
     "GPU gone": f"{HOOK}Auto-detected mode as 'legacy'\nnvidia-container-cli: device error: GPU-0: unknown device: unknown",
 }
@@ -57,6 +58,7 @@ OF_THE_IMAGE = {
     "file called as an unknown format": f"{NO_FORMAT}{ARCHIVE}{LAYER}(open /x\n * sif: no space left on device\n"
     f"y: file exists): exit status 1\n{NO_FOLDER}",
     "file called as all formats": f"{LAYER}(open /{NO_FORMAT} * dir: no space left on device\n * oci: y: file exists): exit status 1",
+    "folder called as a missing device": f"{RUNC}mkdir /merged/a: unresolvable CDI devices: not a directory: unknown",
     "folder called as a GPU fault": f"{RUNC}mkdir /merged/a: nvidia-container-cli: device error: not a directory: unknown",
 }
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -91,3 +95,18 @@ def test_a_stage_that_ended_while_the_engine_was_away_is_not_the_participants_fa
         stage.execute()
     assert error.value.code == "engine_lost"
     assert threading.active_count() < 20
+
+
+def test_files_of_an_image_that_are_another_users_are_counted_by_its_archive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forbidden(folders: Sequence[Path]) -> Iterator[str]:
+        yield str(folders[0] / "usr")
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    engine = DockerEngine.__new__(DockerEngine)
+    layers = {"GraphDriver": {"Name": "overlay", "Data": {"UpperDir": str(tmp_path)}}}
+    monkeypatch.setattr(engine, "api", SimpleNamespace(inspect_image=lambda image: layers), raising=False)
+    monkeypatch.setattr("workers.engines.docker.client._entries_below", forbidden)
+    monkeypatch.setattr(DockerEngine, "_entries_of_archive", lambda engine, image, at_most: 700)
+    assert engine.image_entries("i", 1000) == 700

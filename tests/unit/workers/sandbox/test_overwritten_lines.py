@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from competitions.runs.records.logs import readable
 from workers.engines.docker.client import DockerEngine
-from workers.sandbox.logs import StageLog
-from workers.sandbox.overwrites import Overwrites
+from workers.sandbox.logs import Overwrites, StageLog
 
 WORDS = st.sampled_from(["\r", "\r", "\r", "a", "bc", "\n", "\r\n", "x" * 5000])
 LOGS = st.lists(WORDS, max_size=300).map("".join)

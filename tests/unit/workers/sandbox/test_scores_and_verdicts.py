@@ -137,6 +137,9 @@ VERDICTS: dict[str, tuple[dict[str, Any], tuple[str, str] | None]] = {
     "a full disk and no error": ({"output_full": True}, ("disk_limit", "output_full")),
     "no inodes": ({"exit_code": 1, "output_no_inodes": True}, ("disk_limit", "too_many_files")),
     "outgrown": ({"exit_code": 137, "killed_by": "output_limit"}, ("disk_limit", "output_full")),
+    "too many files": ({"exit_code": 137, "killed_by": "output_files"}, ("disk_limit", "too_many_files")),
+    "folders in folders": ({"exit_code": 137, "killed_by": "output_depth"}, ("output_invalid", "too_deep")),
+    "a hidden folder": ({"exit_code": 137, "killed_by": "output_hidden"}, ("output_invalid", "unreadable_output")),
 }
 
 

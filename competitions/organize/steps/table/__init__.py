@@ -1,0 +1,1 @@
+"""A competition on a table: its answers, columns and metric, public and private part."""

@@ -1,0 +1,1 @@
+"""Pages of the workspace that edit what a competition is made of."""

@@ -1,0 +1,96 @@
+"""GPU hours a month of a competition on a queue: who has used them up, and whom that concerns.
+
+A competition that has used them up starts no further run with a GPU until the next month, or until it is given more. What
+runs goes on to its end, and what waits keeps its place. What is only to be scored is not held up.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from django.db.models import Q, QuerySet
+
+from competitions.catalog.models import Competition
+from competitions.compute.models import Queue
+from competitions.runs.accounting.months import Month
+from competitions.runs.accounting.usage import slots_in, use_by
+from competitions.runs.models import GpuHours, Run
+from workers.protocol.plan import Needs
+
+WARNED_AT: Final = 0.8  # of the hours
+MOST_HOURS: Final = 1_000_000
+
+
+@dataclass(frozen=True)
+class GpuAllowance:
+    """GPU hours of a competition in a month: `used` of `given`; None: no limit."""
+
+    used: float
+    given: int | None
+
+    @property
+    def is_spent(self) -> bool:
+        return self.given is not None and self.used >= self.given
+
+    @property
+    def is_nearly_spent(self) -> bool:
+        """True from four fifths on."""
+        return self.given is not None and self.used >= WARNED_AT * self.given
+
+    def spent_at(self, now: datetime) -> datetime | None:
+        """The instant at which it is spent at the month's pace so far; None if not in this month."""
+        begins_at, ends_at = Month.at(now).begins_at, Month.at(now).ends_at
+        if self.given is None or self.used <= 0 or self.is_spent:
+            return None
+        at = begins_at + (now - begins_at) * (self.given / self.used)
+        return at if at < ends_at else None
+
+
+def allowances(queue: Queue, *, now: datetime) -> dict[int, GpuAllowance]:
+    """By competition, the present month's allowance of those with a limit on this queue.
+
+    Those that have used nothing are only there where their number is their own. Two queries; one without any limit.
+    """
+    own = dict(GpuHours.objects.filter(queue=queue).values_list("competition", "hours"))
+    if not own and queue.gpu_hours_per_competition is None:
+        return {}
+    with_gpus = slots_in(Month.at(now), now=now).filter(queue=queue, gpus__gt=0, competition__isnull=False)
+    if queue.gpu_hours_per_competition is None:
+        with_gpus = with_gpus.filter(competition__in=list(own))
+    used = {competition: use.gpu_hours for (competition,), use in use_by(with_gpus, "competition").items()}
+    return {
+        competition: GpuAllowance(used.get(competition, 0.0), own.get(competition, queue.gpu_hours_per_competition))
+        for competition in {*own, *used}
+    }
+
+
+def allowance(competition: Competition, *, now: datetime) -> GpuAllowance:
+    """Of a competition on its own queue, in the present month; also without a limit."""
+    limited = allowances(competition.queue, now=now).get(competition.pk)
+    return limited or GpuAllowance(0.0, competition.queue.gpu_hours_per_competition)
+
+
+def spent_competitions(queue: Queue, *, now: datetime) -> frozenset[int]:
+    """The competitions that have used up their GPU hours of this month on a queue."""
+    return frozenset(competition for competition, each in allowances(queue, now=now).items() if each.is_spent)
+
+
+def within_gpu_hours(runs: QuerySet[Run], queue: Queue, *, now: datetime) -> QuerySet[Run]:
+    """Leave out the runs of the queue whose competition has used up its GPU hours."""
+    return without_competitions(runs, queue, spent_competitions(queue, now=now))
+
+
+def without_competitions(runs: QuerySet[Run], queue: Queue, spent: frozenset[int]) -> QuerySet[Run]:
+    """Leave out the runs of the queue that need a GPU for these competitions."""
+    if not spent:
+        return runs
+    needs_gpu = Q(queue=queue, gpus__gt=0) & ~Q(needs=Needs.SCORING)
+    return runs.exclude(needs_gpu & Q(submission__phase__competition__in=spent))
+
+
+def give_gpu_hours(queue: Queue, competition: Competition, hours: int | None) -> None:
+    """Give a competition its own number of GPU hours a month on a queue; None: the queue's number again."""
+    if hours is None:
+        GpuHours.objects.filter(queue=queue, competition=competition).delete()
+        return
+    GpuHours.objects.update_or_create(queue=queue, competition=competition, defaults={"hours": hours})

@@ -1,0 +1,1 @@
+"""Reading tables from files: what a file is, its encoding, its cells."""
