@@ -21,7 +21,8 @@ lint) exec scripts/lint.sh ;;
 # Unit and functional tests make their tables from the models; the other suites by the migrations, as sites do.
 unit) run_pytest -n "${PYTEST_PROCESSES:-2}" --dist worksteal --no-migrations tests/unit tests/contract/stores && run_doctests ;;
 functional) run_pytest -n "${PYTEST_PROCESSES:-2}" --dist worksteal --no-migrations tests/functional ;;
-integration) run_pytest tests/contract/engines tests/integration ;;
+# Two processes, which wait most of the time: a file stays with one of them, and what its tests share on the host with it.
+integration) run_pytest -n "${PYTEST_PROCESSES:-2}" --dist loadfile tests/contract/engines tests/integration ;;
 client | deployment | hostile | faults | cluster | browser) run_pytest "tests/$1" ;;
 *) echo "suite: no suite is called $1" >&2; exit 2 ;;
 esac

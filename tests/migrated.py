@@ -25,6 +25,7 @@ from tests.services import REPOSITORY, VAR, postgres_bin
 
 FOLDER: Final = VAR / "migrated"
 TEMPLATE: Final = "migrated"  # the database on each server that others are copied from
+TEMPLATE_LOCK: Final = 1  # an advisory lock of the server, while one process makes the template
 
 
 def sqlite(path: Path) -> None:
@@ -43,6 +44,7 @@ def postgres_template(server_url: str) -> str:
     with closing(psycopg2.connect(server_url)) as connection:
         connection.autocommit = True
         with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_lock(%s)", [TEMPLATE_LOCK])  # till the connection ends
             cursor.execute("SELECT 1 FROM pg_database WHERE datname = %s", [TEMPLATE])
             if cursor.fetchone() is None:
                 cursor.execute(f"CREATE DATABASE {TEMPLATE}_new")
