@@ -3,6 +3,9 @@
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+# Suites share the cores: a thread of each process that waits for matrices would only take from them.
+export OPENBLAS_NUM_THREADS=1
+
 # No cache of pytest's own: suites that run side by side would write the same file.
 run_pytest() { .venv/bin/python -m pytest -q -p no:cacheprovider --durations=5 "$@" </dev/null; }
 

@@ -12,7 +12,7 @@ EnvironmentKind = Literal["weights", "image"]
 
 
 class _Answer(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
 
 class Phase(_Answer):

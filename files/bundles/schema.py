@@ -31,7 +31,7 @@ class Spec(BaseModel):
     The reader notes unknown keys.
     """
 
-    model_config = ConfigDict(extra="ignore", coerce_numbers_to_str=True)
+    model_config = ConfigDict(extra="ignore", coerce_numbers_to_str=True, defer_build=True)
     where: Where = Field((), exclude=True)
 
     @model_validator(mode="before")

@@ -92,7 +92,7 @@ CASES: Final[dict[str, bytes]] = {
     "all in a folder": zipped({"code/main.py": RIGHT, "code/metadata.yaml": METADATA}),
     "no zip": b"import this\n",
     "a way out of the folder": zipped({"../main.py": RIGHT, "metadata.yaml": METADATA}),
-    "an endless loop": program(resources.BUSY_FOREVER),
+    "an endless wait": program(resources.SLEEP_PAST_LIMIT),
     "too much memory": program(resources.MEM_HOG),
     "too many processes": program(resources.FORK_BOMB),
     "too much output": program(resources.DISK_FILL),

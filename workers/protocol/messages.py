@@ -25,7 +25,7 @@ class Message(BaseModel):
     So either side may be newer.
     """
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
 
 class MessageInvalid(ValueError):
