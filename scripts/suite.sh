@@ -21,7 +21,7 @@ run_doctests() {
 case ${1:?which suite} in
 lint) exec scripts/lint.sh ;;
 # Each of two processes takes one half in order, and then what the other has left: what a file shares is made once.
-# Unit and functional tests make their tables from the models; the other suites by the migrations, as sites do.
+# Unit and functional tests make their tables in memory, the other suites copy them (tests/migrated.py).
 unit) run_pytest -n "${PYTEST_PROCESSES:-2}" --dist worksteal --no-migrations tests/unit tests/contract/stores && run_doctests ;;
 functional) run_pytest -n "${PYTEST_PROCESSES:-2}" --dist worksteal --no-migrations tests/functional ;;
 # Two processes, which wait most of the time: a file stays with one of them, and what its tests share on the host with it.

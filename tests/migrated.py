@@ -1,7 +1,8 @@
-"""The tables of an empty site: made by the migrations once for all suites, and copied from then on.
+"""The tables of an empty site: made once for all suites, and copied from then on.
 
-The migrations take ten seconds of a core, and a dozen databases of the tests begin with them. What they made lies in
-`var/migrated/` under a digest of everything that decides it; whoever comes first makes it, and others wait for that.
+They are made from the models. The migrations would take twenty seconds of a core on each engine: a demo and the Compose stack
+begin with them, and `test_upgrades.py` compares what they lead to with the models. What was made lies in `var/migrated/` under
+a digest of everything that decides it; whoever comes first makes it, and others wait for that.
 """
 
 from __future__ import annotations
@@ -26,6 +27,24 @@ from tests.services import REPOSITORY, VAR, postgres_bin
 FOLDER: Final = VAR / "migrated"
 TEMPLATE: Final = "migrated"  # the database on each server that others are copied from
 TEMPLATE_LOCK: Final = 1  # an advisory lock of the server, while one process makes the template
+FROM_MODELS: Final = """
+from django.apps import apps
+from django.conf import settings
+from django.core.management import call_command
+from django.db import connection
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
+
+if connection.vendor == "postgresql":
+    connection.cursor().execute("CREATE EXTENSION pg_trgm")  # as a migration does
+migrations = list(MigrationLoader(connection).graph.nodes)
+settings.MIGRATION_MODULES = {config.label: None for config in apps.get_app_configs()}
+call_command("migrate", run_syncdb=True, verbosity=0)
+recorder = MigrationRecorder(connection)
+recorder.ensure_schema()
+for app, name in migrations:
+    recorder.record_applied(app, name)
+"""
 
 
 def sqlite(path: Path) -> None:
@@ -33,7 +52,7 @@ def sqlite(path: Path) -> None:
     with _made_once("sqlite3") as stored:
         if not stored.exists():
             with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
-                _migrate(PODIUM_DATA_DIR=folder)
+                _make_tables(PODIUM_DATA_DIR=folder)
                 (Path(folder) / "podium.sqlite3").rename(stored)
     path.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(stored, path)
@@ -67,7 +86,7 @@ def postgres(url: str) -> None:
     """Give an empty database a new site's tables."""
     with _made_once("sql") as stored:
         if not stored.exists():
-            _migrate(DATABASE_URL=url, PODIUM_BROKER_URL="redis://127.0.0.1:1", PODIUM_ALLOWED_HOSTS="127.0.0.1")
+            _make_tables(DATABASE_URL=url, PODIUM_BROKER_URL="redis://127.0.0.1:1", PODIUM_ALLOWED_HOSTS="127.0.0.1")
             new = stored.with_suffix(".new")
             _run(postgres_bin() / "pg_dump", "--no-owner", "--no-privileges", f"--file={new}", url)
             new.rename(stored)
@@ -93,19 +112,19 @@ def _made_once(kind: str) -> Iterator[Path]:
 
 
 def _digest() -> str:
-    """Of all code of the site, whose models give the permissions, and the versions of what it stands on."""
+    """Of all code of the site, whose models give the tables, and the versions of what it stands on."""
     paths = [path for part in ("competitions", "platform") for path in (REPOSITORY / part).rglob("*.py")]
     digest = hashlib.sha256()
-    for path in sorted([*paths, REPOSITORY / "constraints.txt"]):
+    for path in sorted([*paths, REPOSITORY / "constraints.txt", Path(__file__).resolve()]):
         digest.update(f"{path.relative_to(REPOSITORY)}\0".encode() + path.read_bytes())
     return digest.hexdigest()
 
 
-def _migrate(**settings: str) -> None:
+def _make_tables(**settings: str) -> None:
     ours = ("PODIUM", "DATABASE", "DJANGO")
     environment = {key: value for key, value in os.environ.items() if not key.startswith(ours)}
     environment |= {"PODIUM_SECRET_KEY": "x" * 40, "PODIUM_DATA_DIR": str(FOLDER / "data")} | settings
-    _run(sys.executable, "manage.py", "migrate", "--verbosity=0", **environment)
+    _run(sys.executable, "manage.py", "shell", "-v0", "-c", FROM_MODELS, **environment)
 
 
 def _run(*command: str | Path, **environment: str) -> None:

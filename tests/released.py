@@ -5,7 +5,9 @@ python -m tests.released VERSION     write them, for SQLite and PostgreSQL, with
 
 from __future__ import annotations
 
+import contextlib
 import gzip
+import io
 import json
 import os
 import subprocess
@@ -102,9 +104,14 @@ def fill() -> None:
 
 
 def go_on() -> None:
-    """Have the worker end its run, and print what board, submissions and pages show then, as JSON."""
+    """Have the worker end its run, and print what board, submissions and pages show then, as JSON.
+
+    Then what a further upgrade says, and what one says that finds a table as no version has made it.
+    """
     import time_machine
     from django.conf import settings
+    from django.core.management import CommandError, call_command
+    from django.db import connection
     from django.test import Client, override_settings
 
     from competitions.leaderboards.models import Entry
@@ -131,6 +138,15 @@ def go_on() -> None:
         }
         with override_settings(STORAGES=settings.STORAGES | {"staticfiles": {"BACKEND": PLAIN}}):
             facts["pages"] = [Client(SERVER_NAME="127.0.0.1").get(page).status_code for page in pages]
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        call_command("upgrade")
+    facts["upgraded again"] = printed.getvalue()
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE teams_registration DROP COLUMN decided_reason")
+    try:
+        call_command("upgrade", verbosity=0)
+    except CommandError as refusal:
+        facts["refusal"] = str(refusal)
     print(json.dumps(facts))
 
 

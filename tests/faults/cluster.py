@@ -64,7 +64,7 @@ class Cluster:
             "PODIUM_LEASE_S": str(LEASE_S),
             "PODIUM_HEARTBEAT_S": str(HEARTBEAT_S),
             "PODIUM_RECONCILE_S": str(RECONCILE_S),
-            "PODIUM_WORKER_POLL_S": "0.5",
+            "PODIUM_WORKER_POLL_S": "1",
             "PODIUM_RETRY_PAUSES_S": "0,1,2",
             "PODIUM_LOG_LEVEL": "WARNING",
         }
@@ -173,7 +173,7 @@ class Cluster:
     def start_web(self) -> None:
         """Start the web server and wait until it is ready."""
         self.web.start()
-        wait_for(self._web_is_ready, 90, f"the web server is ready: {self.web.text()[-1500:]}", 0.05)
+        wait_for(self._web_is_ready, 90, f"the web server is ready: {self.web.text()[-1500:]}")
 
     def _web_is_ready(self) -> bool:
         try:
@@ -276,7 +276,7 @@ class Cluster:
                         return True
             return False
 
-        wait_for(killed, 120, lambda: f"a container is killed in the stage {stage}; {self.described(runs)}")
+        wait_for(killed, 120, lambda: f"a container is killed in the stage {stage}; {self.described(runs)}", 0.05)
 
     def wake(self, runs: dict[uuid.UUID, float]) -> None:
         """End the sleep of those of these programs that run: their time is up."""
@@ -307,7 +307,7 @@ class Cluster:
 
     def see_through(self, runs: dict[uuid.UUID, float], seconds: float = 60.0) -> None:
         """Wait until all of these runs have ended."""
-        wait_for(lambda: self.has_ended(runs), seconds, lambda: f"all runs end; {self.described(runs)}", 0.05)
+        wait_for(lambda: self.has_ended(runs), seconds, lambda: f"all runs end; {self.described(runs)}")
 
     def verdict(self, runs: dict[uuid.UUID, float]) -> Verdict:
         """The fates of the runs: how many were lost, doubled, wrongly blamed, wrongly charged."""

@@ -38,8 +38,11 @@ from workers.errors import SandboxError
 IMAGE = "debian:bookworm-slim"
 
 
-def wait_for(condition: Callable[[], Any], seconds: float, what: str | Callable[[], str], every_s: float = 0.01) -> Any:
-    """Poll until the condition gives something; fails with `what` after `seconds`."""
+def wait_for(condition: Callable[[], Any], seconds: float, what: str | Callable[[], str], every_s: float = 0.1) -> Any:
+    """Poll until the condition gives something; fails with `what` after `seconds`.
+
+    Most conditions ask a database, an engine or a whole log: asked more often, they take what the site needs itself.
+    """
     until = time.monotonic() + seconds
     while not (value := condition()):
         if time.monotonic() > until:
@@ -240,7 +243,7 @@ class OwnEngine:
         assert self._part.process is not None
         self._part.process.wait(20)
         # Its containerd follows it within a moment; a daemon that starts meanwhile would wait for the dying one.
-        wait_for(lambda: not self._ours("containerd --config"), 120, "containerd is gone", 0.05)
+        wait_for(lambda: not self._ours("containerd --config"), 120, "containerd is gone")
 
     def _ours(self, words: str) -> list[psutil.Process]:
         """Processes whose command names our folder, and begins with these words."""

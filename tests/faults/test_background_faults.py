@@ -22,7 +22,7 @@ from tests.scenario import CODE, zip_bytes
 from tests.services import REPOSITORY
 
 LEASE_S = 3.0
-UNPACKED_MIB = 2500  # takes a second or more to read
+UNPACKED_MIB = 1200  # takes a second or more to read
 
 
 class Background:
@@ -40,7 +40,7 @@ class Background:
             "PODIUM_SECRET_KEY": settings.SECRET_KEY,
             "PODIUM_ALLOWED_HOSTS": "127.0.0.1",
             "PODIUM_BACKGROUND_LEASE_S": str(LEASE_S),
-            "PODIUM_RECONCILE_S": "0.5",
+            "PODIUM_RECONCILE_S": "1",
             "PYTHONPATH": f"{REPOSITORY}:{REPOSITORY}/platform",
         }
         self.process = Part("background", folder, background_command(Queue.SHORT), environment)
@@ -57,7 +57,7 @@ class Background:
 
 @pytest.fixture(scope="module")
 def background(django_db_blocker: Any) -> Iterator[Background]:
-    """The parts, with a competition in the database; no process runs yet."""
+    """The parts, of which the reconciler runs."""
     folder: Path = services.run_folder() / "background-faults"
     folder.mkdir()
     background = Background(folder)
@@ -66,6 +66,7 @@ def background(django_db_blocker: Any) -> Iterator[Background]:
         use_broker(background.broker.url)
         try:
             migrated.postgres(background.database.url)
+            background.reconciler.start()
             yield background
         finally:
             background.stop()
@@ -115,7 +116,6 @@ def test_a_check_whose_process_is_killed_is_done_by_the_next(
     padding = os.urandom(64 * UNPACKED_MIB)
     content = zip_of_zeros("weights.bin", UNPACKED_MIB, {"metadata.yaml": b"command: x\n", "padding.bin": padding})
     background.process.start()
-    background.reconciler.start()
     try:
         submission = submitted(content)
         wait_for(lambda: is_claimed(submission), 120, lambda: f"its check begins: {background.process.text()[-2000:]}")
@@ -135,7 +135,6 @@ def test_a_check_whose_process_is_killed_is_done_by_the_next(
         assert [event.target for event in submission.runs.get().events.all()] == ["failed"], "decided once"
     finally:
         background.process.kill()
-        background.reconciler.kill()
 
 
 def test_processes_that_wait_for_work_and_are_killed_again_and_again_keep_no_check_waiting(
@@ -148,10 +147,9 @@ def test_processes_that_wait_for_work_and_are_killed_again_and_again_keep_no_che
         monkeypatch.setenv(name, value)
     processes = Processes(port=free_port(), token_file=tmp_path / "token")
     processes.logs = tmp_path
-    background.reconciler.start()
     processes.start("background", background_command(Queue.SHORT))
     try:
-        for _ in range(3):
+        for _ in range(2):
             submission = submitted(zip_bytes(CODE))
             wait_for(lambda: submission_status(submission) == "queued", 120, "it is checked", 0.05)  # noqa: B023  # called at once
             wait_for(lambda: not Turn.objects.filter(claimed_until__isnull=False).exists(), 120, "nothing is worked on")
@@ -165,7 +163,6 @@ def test_processes_that_wait_for_work_and_are_killed_again_and_again_keep_no_che
     finally:
         os.killpg(processes.running["background"].pid, signal.SIGKILL)
         processes.running["background"].wait(20)
-        background.reconciler.kill()
 
 
 def test_a_broker_that_forgot_everything_and_a_process_that_comes_late_lose_nothing(background: Background) -> None:
@@ -174,10 +171,8 @@ def test_a_broker_that_forgot_everything_and_a_process_that_comes_late_lose_noth
     background.broker.start()
     submissions += [submitted(zip_bytes(CODE)) for _ in range(2)]
     background.process.start()
-    background.reconciler.start()
     try:
         done = lambda: {submission_status(submission) for submission in submissions} == {"queued"}  # noqa: E731
         wait_for(done, 120, lambda: f"all are checked: {background.process.text()[-2000:]}", 0.1)
     finally:
         background.process.kill()
-        background.reconciler.kill()

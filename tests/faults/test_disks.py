@@ -77,7 +77,7 @@ class Site:
             "PODIUM_DATA_DIR": str(settings.DATA_DIR),
             "PODIUM_SECRET_KEY": settings.SECRET_KEY,
             "PODIUM_ALLOWED_HOSTS": "127.0.0.1",
-            "PODIUM_RECONCILE_S": "0.5",
+            "PODIUM_RECONCILE_S": "1",
             "PODIUM_BACKGROUND_LEASE_S": str(LEASE_S),
             "PODIUM_LOG_LEVEL": "WARNING",
             "PYTHONPATH": f"{REPOSITORY}:{REPOSITORY}/platform",

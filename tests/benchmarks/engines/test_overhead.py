@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.engines.conftest import LIMITS, Stage
+from tests.contract.engines.conftest import LIMITS, Stage, connect
 from tests.engines import IMAGE, TestedEngine, start
 from tests.services import Services
 from workers.protocol.limits import MIB
@@ -56,7 +56,7 @@ def seconds(run: Runner, source: str) -> float:
 
 def described(stage: Stage) -> str:
     """An engine with its versions."""
-    facts = stage.engine.facts()
+    facts = stage.facts
     runtimes = " ".join(sorted(facts.runtimes))
     return f"{stage.tested.name}: {facts.name} {facts.version}, runtimes {runtimes}, cgroup {facts.cgroup_version}, {facts.storage_driver}"
 
@@ -65,7 +65,7 @@ def described(stage: Stage) -> str:
 def test_the_three_beside_the_bare_host(real: Services, tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     engines = [TestedEngine("docker", "", "", IMAGE), start("podman", real), start("gvisor", real)]
-    stages = [Stage(engine, engine.connect(), _folder(tmp_path, engine.name)) for engine in engines]
+    stages = [Stage(*connect(engine), _folder(tmp_path, engine.name)) for engine in engines]
     runners = {"host": on_host(_folder(tmp_path, "host"))} | {
         stage.tested.name: in_container(stage) for stage in stages
     }

@@ -19,7 +19,8 @@ import pytest
 
 from tests.engines import TestedEngine, skip_unless_held, start
 from tests.services import Services
-from workers.engines.base import ContainerState, Engine
+from workers.engines.base import ContainerState, Engine, EngineFacts
+from workers.engines.images import ImageFacts
 from workers.engines.spec import StageSpec
 from workers.engines.users import Runner
 from workers.protocol.hosts import HeldLimit
@@ -75,6 +76,8 @@ class Stage:
 
     tested: TestedEngine
     engine: Engine
+    facts: EngineFacts
+    image_facts: ImageFacts
     folder: Path
     image: str = field(init=False)
     key: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
@@ -86,7 +89,6 @@ class Stage:
     def spec(self, *argv: str, **changes: Any) -> StageSpec:
         """A container's description; its output is a folder of its own."""
         number = len(self.specs)
-        offset = self.engine.facts().user_offset
         output = self.folder / f"output{number}"
         output.mkdir()
         output.chmod(0o777)
@@ -99,15 +101,15 @@ class Stage:
             limits=LIMITS,
             labels={"podium.contract": self.key, "podium.number": str(number)},
             group=f"{self.key}n{number}",
-            image_facts=self.engine.ensure_image(self.image, PullPolicy.NEVER),
-            runner=Runner(offset=offset),
+            image_facts=self.image_facts,
+            runner=Runner(offset=self.facts.user_offset),
         )
         self.specs.append(replace(described, **changes))
         return self.specs[-1]
 
     def needs(self, *limits: HeldLimit) -> None:
         """Skip a test of limits that the engine says it does not hold."""
-        skip_unless_held(self.engine.facts(), *limits)
+        skip_unless_held(self.facts, *limits)
 
     def started(self, *argv: str, **changes: Any) -> str:
         """A container that runs."""
@@ -132,10 +134,23 @@ class Stage:
             self.engine.release(spec.group)
 
 
-@pytest.fixture(params=ENGINES)
-def stage(request: pytest.FixtureRequest, tmp_path: Path, real: Services) -> Iterator[Stage]:
+Connected = tuple[TestedEngine, Engine, EngineFacts, ImageFacts]
+
+
+def connect(tested: TestedEngine) -> Connected:
+    """An engine, and what it says of itself and of its image: some start a handful of programs to say it."""
+    engine = tested.connect()
+    return tested, engine, engine.facts(), engine.ensure_image(tested.image, PullPolicy.NEVER)
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def connected(request: pytest.FixtureRequest, real: Services) -> Connected:
+    return connect(start(request.param, real))
+
+
+@pytest.fixture
+def stage(connected: Connected, tmp_path: Path) -> Iterator[Stage]:
     tmp_path.chmod(0o755)
-    tested = start(request.param, real)
-    prepared = Stage(tested, tested.connect(), tmp_path)
+    prepared = Stage(*connected, tmp_path)
     yield prepared
     prepared.clear()

@@ -236,26 +236,30 @@ def act(hint):
 
 
 @pytest.mark.parametrize(
-    ("template", "submission", "column"),
+    ("template", "submissions", "column"),
     [
-        ("results", {"predictions.txt": RIGHT}, "accuracy"),
-        ("code", {"model.py": MODEL}, "accuracy"),
+        ("results", [{"predictions.txt": RIGHT}], "accuracy"),
         (
             "code",
-            {"predictions.txt": RIGHT},
+            [
+                {"model.py": MODEL},
+                {"predictions.txt": RIGHT},  # the ingestion program ends with an error: there is no model.py
+                {"metadata": "description: none\n", "model.py": MODEL},
+            ],
             "accuracy",
-        ),  # the ingestion program ends with an error: there is no model.py
-        ("code", {"metadata": "description: none\n", "model.py": MODEL}, "accuracy"),
-        ("concurrent", {"agent.py": AGENT}, "reward"),
+        ),
+        ("concurrent", [{"agent.py": AGENT}], "reward"),
     ],
+    ids=["results", "code", "concurrent"],
 )
 def test_templates_run_with_code_and_with_results(
-    benchmark_site: Make, tmp_path: Path, template: str, submission: dict[str, str], column: str
+    benchmark_site: Make, tmp_path: Path, template: str, submissions: list[dict[str, str]], column: str
 ) -> None:
     site = benchmark_site(from_template(template))
-    stored = site.submit(files(tmp_path / "submission", submission))
-    site.run_all(stored)
-    assert stored.runs.get().scores == {column: 1.0}
+    for number, submission in enumerate(submissions):
+        stored = site.submit(files(tmp_path / f"submission{number}", submission))
+        site.run_all(stored)
+        assert stored.runs.get().scores == {column: 1.0}
 
 
 OLD = """\

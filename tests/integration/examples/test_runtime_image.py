@@ -7,7 +7,6 @@ import subprocess
 import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,17 +18,20 @@ RDKIT_JUDGE = """
 import csv, gzip, json, pathlib, sys
 from rdkit import Chem, RDLogger
 RDLogger.DisableLog("rdApp.*")
-invalid, canonical, sizes = [], [], []
-for path in sorted(pathlib.Path("/data").iterdir()):
-    opened = gzip.open(path, "rt") if path.suffix == ".gz" else path.open()
-    for row in csv.DictReader(opened):
-        molecule = Chem.MolFromSmiles(row["smiles"])
-        if molecule is None:
-            invalid.append(row["smiles"])
-        else:
-            canonical.append(Chem.MolToSmiles(molecule))
-            sizes.append(molecule.GetNumHeavyAtoms())
-json.dump({"invalid": invalid, "read": len(canonical), "different": len(set(canonical)), "largest": max(sizes)}, sys.stdout)
+verdicts = []
+for folder in sys.argv[1:]:
+    invalid, canonical, sizes = [], [], []
+    for path in sorted(pathlib.Path(folder).iterdir()):
+        opened = gzip.open(path, "rt") if path.suffix == ".gz" else path.open()
+        for row in csv.DictReader(opened):
+            molecule = Chem.MolFromSmiles(row["smiles"])
+            if molecule is None:
+                invalid.append(row["smiles"])
+            else:
+                canonical.append(Chem.MolToSmiles(molecule))
+                sizes.append(molecule.GetNumHeavyAtoms())
+    verdicts.append({"invalid": invalid, "read": len(canonical), "different": len(set(canonical)), "largest": max(sizes)})
+json.dump(verdicts, sys.stdout)
 """
 
 
@@ -84,27 +86,16 @@ def _readable(bundle: Path, baselines: dict[str, tuple[Baseline, Path]]) -> None
         folder.chmod(0o755)
 
 
-def judged(image: str, data: Path) -> dict[str, Any]:
-    verdict: dict[str, Any] = json.loads(in_container(image, {"/data": data}, "python3", "-c", RDKIT_JUDGE))
-    return verdict
-
-
-def test_rdkit_reads_every_molecule_and_finds_no_two_alike(runtime_image: str, bundle: Path) -> None:
-    assert judged(runtime_image, bundle / "public_data") == {
-        "invalid": [],
-        "read": 3100,
-        "different": 3100,
-        "largest": pytest.approx(40, abs=11),
-    }
-
-
-def test_rdkit_would_object_to_an_impossible_molecule_and_to_a_repeated_one(
-    runtime_image: str, open_tmp_path: Path
+def test_rdkit_reads_every_molecule_finds_no_two_alike_and_would_object(
+    runtime_image: str, bundle: Path, open_tmp_path: Path
 ) -> None:
-    data = open_tmp_path / "data"
-    data.mkdir()
-    (data / "some.csv").write_text("smiles\nCC(C)(C)(C)C\nc1ccccc1\nC1=CC=CC=C1\n")
-    verdict = judged(runtime_image, data)
+    """To an impossible molecule, and to a repeated one."""
+    wrong = open_tmp_path / "wrong"
+    wrong.mkdir()
+    (wrong / "some.csv").write_text("smiles\nCC(C)(C)(C)C\nc1ccccc1\nC1=CC=CC=C1\n")
+    folders = {"/public": bundle / "public_data", "/wrong": wrong}
+    ours, verdict = json.loads(in_container(runtime_image, folders, "python3", "-c", RDKIT_JUDGE, *folders))
+    assert ours == {"invalid": [], "read": 3100, "different": 3100, "largest": pytest.approx(40, abs=11)}
     assert (verdict["invalid"], verdict["read"], verdict["different"]) == (["CC(C)(C)(C)C"], 2, 1)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -81,7 +82,7 @@ def sent(site: Scenario, client: Any, folder: Path) -> int:
     path.write_bytes(zip_bytes({"answer.txt": "1"}))
     number = int(client.submit(phase["id"], path, **QUIET)["id"])
     while client.submission(number)["status"] == "Submitting":
-        pass  # the check of the file goes on beside
+        time.sleep(0.1)  # the check of the file goes on beside
     return number
 
 

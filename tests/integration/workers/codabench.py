@@ -112,5 +112,5 @@ class Client:
         until = time.monotonic() + seconds
         while (row := self.get(f"/api/submissions/{pk}/"))["status"] in LIVE:
             assert time.monotonic() < until, row
-            time.sleep(0.2)
+            time.sleep(1)
         return dict(row)

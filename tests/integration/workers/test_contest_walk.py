@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +18,7 @@ from competitions.leaderboards.models import EntryUncertainty
 from competitions.resources.storage import local_copy
 from competitions.resources.uploads import upload_whole
 from competitions.runs.models import Run, RunOutput
+from competitions.submissions.models import Submission
 from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import Kind
 from competitions.submissions.states import State as RunState
@@ -48,10 +48,12 @@ class Contest:
     def __init__(self, site: SmallSite, folder: Path) -> None:
         self.site, self.folder = site, folder
         bundle = build_track(folder / "bundle", MOLECULES, now=datetime.now(UTC))
-        (code,) = [
-            baseline for baseline in track_baselines(bundle, MOLECULES, folder / "files") if baseline.kind == "code"
+        baselines = track_baselines(bundle, MOLECULES, folder / "files")
+        (code,) = [baseline for baseline in baselines if baseline.kind == "code"]
+        (file,) = [
+            baseline for baseline in baselines if (baseline.kind, baseline.phase) == ("prediction", "test-challenge")
         ]
-        self.code = folder / "files" / code.filename
+        self.code, self.predictions = (folder / "files" / baseline.filename for baseline in (code, file))
         User.objects.filter(pk=site.user.pk).update(is_staff=True)
         site.user.refresh_from_db()
         self.competition = bundle_import(
@@ -74,37 +76,39 @@ class Contest:
             user=self.site.user, file_name=path.name, size_bytes=len(content), chunks=[content], now=datetime.now(UTC)
         )
 
-    def ranked(self) -> Run:
-        """The run of the starting kit's code on the sealed phase, on raw SMILES."""
+    def submitted(self, path: Path, kind: Kind) -> Submission:
+        """This file, sent to the sealed phase and checked."""
         submission = submission_create(
             NewSubmission(
                 user=self.site.user,
                 phase=self.phase,
-                upload=self.upload(self.code),
-                kind=Kind.CODE,
+                upload=self.upload(path),
+                kind=kind,
                 fact_sheet={question.key: ANSWERS[question.kind] for question in MOLECULES.fact_sheet},
             ),
             now=datetime.now(UTC),
         )
         run_background()
+        return submission
+
+    def ranked(self) -> Run:
+        """The run of the starting kit's code, on raw SMILES."""
+        submission = self.submitted(self.code, Kind.CODE)
         (smoke,) = ended(list(submission.runs.all()))
         assert (smoke.is_smoke, smoke.state, smoke.detail) == (True, RunState.FINISHED, "")
         (run,) = ended(list(submission.runs.filter(is_smoke=False)))
         assert (run.state, run.detail) == (RunState.FINISHED, "")
         return run
 
-    def copying(self, run: Run) -> Path:
-        """A zip that copies the predictions which that run made."""
-        output = RunOutput.objects.get(run=run, name="predictions.zip")
-        stored = self.folder / "predictions.zip"
-        with local_copy(output.file) as path:
-            shutil.copy(path, stored)
+    def copying(self) -> Path:
+        """A zip that copies the predictions which are ranked: those that the starting kit's code made at home."""
+        (run,) = ended(list(self.submitted(self.predictions, Kind.PREDICTION).runs.all()))
+        assert (run.state, run.detail) == (RunState.FINISHED, "")
         path = self.folder / "copies.zip"
-        with zipfile.ZipFile(stored) as predictions, zipfile.ZipFile(path, "w") as archive:
-            name = next(member for member in predictions.namelist() if member.endswith(".npz"))
-            archive.writestr("predictions.bin", predictions.read(name))
-            name = name.rsplit("/", 1)[-1]
-            archive.writestr("metadata.yaml", f"command: cp $program/predictions.bin $output/{name}\n")
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.write(self.predictions, "predictions.bin")
+            command = f"command: cp $program/predictions.bin $output/{self.predictions.name}\n"
+            archive.writestr("metadata.yaml", command)
         return path
 
     def verified(self, code: Path) -> Place:
@@ -158,8 +162,7 @@ def test_code_that_predicts_from_raw_smiles_passes_every_check(contest: Contest,
 
 def test_a_zip_that_copies_the_predictions_is_told_by_every_check(contest: Contest, start_worker: Start) -> None:
     start_worker()
-    copies = contest.copying(contest.ranked())
-    comparison = contest.verified(copies).comparison
+    comparison = contest.verified(contest.copying()).comparison
     assert comparison["equal_share"] == 1.0  # on the plain input it makes what was submitted, of course
     assert not comparison["is_within"]
     assert {check["kind"] for check in comparison["checks"] if check["faults"]} >= {"rows permuted", "held-out part"}

@@ -15,9 +15,9 @@ from competitions.submissions.states import State
 from tests.integration.workers.harness import Bench, make_worker
 from tests.integration.workers.site import ANSWER, SmallSite, WorkerProcess, ended
 from tests.integration.workers.test_worker_and_site import Start, site, start_worker
-from workers import selftest
+from workers import calibration, selftest
 from workers.agent.enrolment import LimitsDoNotHold, enrol
-from workers.calibration import calibrate, kept_calibration
+from workers.calibration import kept_calibration
 from workers.cli import main
 from workers.protocol.hosts import Calibration, SelfTest
 
@@ -38,16 +38,28 @@ print('cores', sorted(os.sched_getaffinity(0)))
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("runtime_image")
 def test_a_worker_shows_its_limits_and_its_calibration_when_it_registers(
-    site: SmallSite, start_worker: Start, settings: Any, tmp_path: Path
+    site: SmallSite,
+    start_worker: Start,
+    settings: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     settings.REQUIRE_SELF_TEST = True
+    monkeypatch.setattr(calibration, "ROUNDS", 1)
     data_dir = tmp_path / f"w1-{site.queue.name}"
+    assert kept_calibration(data_dir) == Calibration()
     assert main(["calibrate", "--data-dir", str(data_dir), "--gpus", "none"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert kept_calibration(data_dir).model_dump(mode="json", exclude_unset=True) == printed
     start_worker(options=("--self-test", "once"))
     worker = ComputeWorker.objects.get()
     assert worker.self_test["fails"] == []
     assert "no network" in worker.self_test["holds"]
-    assert set(worker.calibration["cpu"]) == {"interpreter_s", "digest_s", "copy_s", "everywhere_s"}
+    assert len(worker.self_test["holds"]) == len(selftest.PROBES) == 15
+    assert worker.calibration["cpu"] == printed["cpu"]
+    assert set(printed["cpu"]) == {"interpreter_s", "digest_s", "copy_s", "everywhere_s"}
+    assert all(0 < seconds < 60 for seconds in printed["cpu"].values())
     assert ended(site.submit())[0].state == State.FINISHED
 
 
@@ -137,10 +149,3 @@ def test_a_slots_cores_are_the_only_ones_that_its_container_has(bench: Bench, mo
     create: Callable[..., None] = RunFolder.create
     monkeypatch.setattr(RunFolder, "create", lambda folder, job, **more: create(folder, job, **more, cores=(1,)))
     assert "cores [1]" in bench.run(bench.code_job(WRITES)).log
-
-
-def test_a_calibration_is_kept_for_the_next_registration(tmp_path: Path, runtime_image: str) -> None:
-    assert kept_calibration(tmp_path) == Calibration()
-    result = calibrate(image=runtime_image, data_dir=tmp_path, engine=None, gpus="none")
-    assert kept_calibration(tmp_path).model_dump(mode="json", exclude_unset=True) == json.loads(json.dumps(result))
-    assert all(0 < seconds < 60 for seconds in result["cpu"].values())

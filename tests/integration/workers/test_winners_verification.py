@@ -53,30 +53,12 @@ np.savez("/app/output/{FILE_NAME}", y_pred=x / 2 + 1)
 SPELLED = [f"{value:.2f}" for value in INPUT]  # the same numbers, written otherwise
 UNSEEN = np.array([20, 30, 40, 50], dtype=np.float32)
 ROUNDED = [round(float(value), 4) for value in INPUT / 2 + 1]
-WRITES = f'np.savez("/app/output/{FILE_NAME}", y_pred=np.array(y, dtype=np.float32))'
-CHEATS = {
-    "copies a file": f"""
-import shutil
-shutil.copy("/app/program/predictions.bin", "/app/output/{FILE_NAME}")
-""",
-    "holds the numbers": f"""
-import numpy as np
-y = {ROUNDED}
-{WRITES}
-""",
-    "looks up the text": f"""
+LOOKS_UP_TEXTS = f"""
 import numpy as np
 known = {dict(zip([f"{value:g}" for value in INPUT], ROUNDED, strict=True))}
 y = [known.get(line.strip(), 0.0) for line in open("/app/input_data/x.txt")]
-{WRITES}
-""",
-    "looks up the meaning": f"""
-import numpy as np
-known = {dict(zip(map(float, INPUT), ROUNDED, strict=True))}
-y = [known.get(float(line), 0.0) for line in open("/app/input_data/x.txt")]
-{WRITES}
-""",
-}
+np.savez("/app/output/{FILE_NAME}", y_pred=np.array(y, dtype=np.float32))
+"""
 
 
 def submitted() -> bytes:
@@ -199,11 +181,12 @@ def winners(site: SmallSite, tmp_path: Path) -> WinnersSite:
     return WinnersSite(site, tmp_path)
 
 
-def test_a_winners_code_is_run_on_the_sealed_input_compared_row_by_row_and_confirmed(
-    winners: WinnersSite, start_worker: Start
+def test_a_winners_code_is_run_on_the_sealed_input_compared_row_by_row_holds_all_checks_and_is_confirmed(
+    winners: WinnersSite, start_worker: Start, tmp_path: Path
 ) -> None:
     start_worker()
     sent = winners.ranked()
+    winners.add_checks(tmp_path)
     place = winners.verified(CODE)
     comparison = place.comparison
     assert comparison["is_within"], comparison["faults"]
@@ -215,6 +198,11 @@ def test_a_winners_code_is_run_on_the_sealed_input_compared_row_by_row_and_confi
     run = place.verification.runs.get()
     assert [stage["name"] for stage in run.receipt["stages"]] == ["ingestion", "scoring"]
     assert 0 < comparison["wall_s"] == run.meters["wall_s"] < limit_s
+    permuted, perturbed, held_out = comparison["checks"]
+    assert permuted["equal_share"] == perturbed["equal_share"] == 1.0
+    assert permuted["unmoved_share"] < 1.0
+    assert held_out["score"] == 0.0
+    assert all(0 < check["wall_s"] < check["limit_s"] for check in comparison["checks"])
     services.place_confirm(key=place.key, actor="test", now=datetime.now(UTC))
     sent.refresh_from_db()
     assert (Place.objects.get().state, sent.verified_s) == (State.CONFIRMED, comparison["wall_s"])
@@ -239,37 +227,15 @@ def test_a_winners_code_that_overruns_the_budget_fails_with_its_reason_and_the_m
     assert (Place.objects.get().state, Place.objects.get().reason) == (State.FAILED, fault)
 
 
-def test_code_that_reads_its_input_holds_all_checks(winners: WinnersSite, start_worker: Start, tmp_path: Path) -> None:
+def test_code_that_looks_up_what_it_has_seen_is_told(winners: WinnersSite, start_worker: Start, tmp_path: Path) -> None:
+    """The other ways to carry answers along are told from files; copies, in the walk through a contest."""
     start_worker()
     winners.ranked()
     winners.add_checks(tmp_path)
-    comparison = winners.verified(CODE).comparison
-    assert comparison["is_within"], comparison["faults"]
-    permuted, perturbed, held_out = comparison["checks"]
-    assert permuted["equal_share"] == perturbed["equal_share"] == 1.0
-    assert permuted["unmoved_share"] < 1.0
-    assert held_out["score"] == 0.0
-    assert all(0 < check["wall_s"] < check["limit_s"] for check in comparison["checks"])
-
-
-@pytest.mark.parametrize(
-    ("cheat", "told_by"),
-    [
-        ("copies a file", {"rows permuted", "held-out part"}),
-        ("holds the numbers", {"rows permuted", "held-out part"}),
-        ("looks up the text", {"input perturbed", "held-out part"}),
-        ("looks up the meaning", {"held-out part"}),
-    ],
-)
-def test_a_zip_that_carries_its_predictions_along_is_told(
-    winners: WinnersSite, start_worker: Start, tmp_path: Path, cheat: str, told_by: set[str]
-) -> None:
-    start_worker()
-    winners.ranked()
-    winners.add_checks(tmp_path)
-    place = winners.verified(CHEATS[cheat])
+    place = winners.verified(LOOKS_UP_TEXTS)
     comparison = place.comparison
     assert comparison["equal_share"] >= 7 / 8  # what it made on the plain input alone would have passed
-    assert {check["title"] for check in comparison["checks"] if check["faults"]} == told_by
+    told_by = {check["title"] for check in comparison["checks"] if check["faults"]}
+    assert told_by == {"input perturbed", "held-out part"}
     with pytest.raises(refusals.OutsideTolerance):
         services.place_confirm(key=place.key, actor="test", now=datetime.now(UTC))
