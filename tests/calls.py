@@ -96,10 +96,11 @@ def one_interpreter_for_calls() -> Iterator[None]:
     from competitions.discussions import images as post_images
     from competitions.leaderboards.uncertainty import reading
     from competitions.organize.tables import program
+    from competitions.runs import checks
     from competitions.winners import gaps
 
     with ExitStack() as patches:
-        for module in (reading, program, gaps, images, post_images, samples):
+        for module in (reading, program, gaps, images, post_images, samples, checks):
             patches.enter_context(mock.patch.object(module, "run_bounded", run_call))
         yield
 

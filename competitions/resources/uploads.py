@@ -137,7 +137,7 @@ def _require_room(user_id: int, size_bytes: int, *, except_for: int = 0) -> None
 
     Call inside a transaction.
     """
-    User.objects.select_for_update().get(pk=user_id)  # those that begin at once take turns
+    User.objects.select_for_update().only("pk").get(pk=user_id)  # those that begin at once take turns
     used = upload_room_used(User(pk=user_id), except_for=except_for)
     if used + size_bytes > settings.UPLOAD_ROOM_BYTES:
         raise UPLOAD_ROOM_USED(used=used, limit=settings.UPLOAD_ROOM_BYTES, size_bytes=size_bytes)
@@ -172,7 +172,10 @@ def upload_append(*, key: UUID, user: User, offset: int, chunks: Iterable[bytes]
     Bytes that arrived before the client went away are kept: `received_bytes` says from where to resume.
     Raises `WRONG_OFFSET`, `UPLOAD_TOO_LARGE` (more bytes than announced), `UploadExpired` or `STORAGE_FULL`.
     """
-    upload = Upload.objects.get(key=key, user=user)
+    return _append_to(Upload.objects.get(key=key, user=user), offset, chunks, now)
+
+
+def _append_to(upload: Upload, offset: int, chunks: Iterable[bytes], now: datetime) -> Upload:
     try:
         return _append(upload, offset, chunks, now)
     except (Upload.DoesNotExist, FileNotFoundError) as error:  # its time was over while the bytes came
@@ -199,7 +202,7 @@ def _append(upload: Upload, offset: int, chunks: Iterable[bytes], now: datetime)
             _take(upload, offset, written, arriving)
         finally:
             arriving.unlink(missing_ok=True)
-    upload.refresh_from_db()
+    upload.received_bytes = offset + written
     return upload if upload.is_environment else upload_finish(upload)
 
 
@@ -314,7 +317,7 @@ def upload_whole(
 ) -> Upload:
     """An upload that comes in one request."""
     upload = upload_begin(user=user, file_name=file_name, size_bytes=size_bytes, now=now, is_environment=is_environment)
-    return upload_append(key=upload.key, user=user, offset=0, chunks=chunks, now=now)
+    return _append_to(upload, 0, chunks, now)
 
 
 def take_upload(

@@ -62,7 +62,8 @@ def request_check(submission: Submission, now: datetime) -> None:
         "claim_id": None,
         "claimed_until": None,
     }
-    check, _ = FileCheck.objects.update_or_create(submission=submission, defaults=waiting)
+    before = FileCheck.objects.filter(submission=submission)
+    check = before.get() if before.update(**waiting) else FileCheck.objects.create(submission=submission, **waiting)
     send_after_commit(CHECK_JOB, check.pk)
 
 
@@ -144,5 +145,6 @@ def runs_add(
         for task in tasks
     ]
     Run.objects.bulk_create(runs)
-    enter_queue(Run.objects.filter(pk__in=[run.pk for run in runs]), now=now)
+    if state == State.QUEUED:
+        enter_queue(Run.objects.filter(pk__in=[run.pk for run in runs]), now=now)
     return runs

@@ -271,7 +271,7 @@ def _require_no_reveal_meanwhile(submission: Submission, now: datetime) -> None:
 
     The insert in turn holds up the next reveal.
     """
-    phase = Phase.objects.get(pk=submission.phase_id)
+    phase = Phase.objects.only("closes_at", "revealed_at").get(pk=submission.phase_id)
     if not submission.is_late and _is_revealed(phase, now):
         raise refusals.REVEALED_MEANWHILE(phase=phase)
 

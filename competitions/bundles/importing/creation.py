@@ -1,5 +1,6 @@
 """Makes or changes a competition's rows as a bundle says, inside the caller's transaction."""
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -169,7 +170,8 @@ class Maker:
     def _free_slug(title: str) -> str:
         base = slugify(title)[:54].strip("-") or "competition"
         taken = set(Competition.objects.filter(slug__startswith=base).values_list("slug", flat=True))
-        return next(name for name in (base, *(f"{base}-{number}" for number in range(2, 100_000))) if name not in taken)
+        numbered = (f"{base}-{number}" for number in itertools.count(2))
+        return next(name for name in itertools.chain([base], numbered) if name not in taken)
 
     def _text(self, relative: str) -> tuple[str, Format]:
         text = self.reader.files.text(relative)

@@ -58,7 +58,9 @@ class Recognised:
 
 def file_contract(*, phase: Phase, kind: Kind, file_name: str) -> Contract:
     """The phase's requirements on a file of this kind and name."""
-    programs: list[int | None] = list(phase.tasks.values_list("ingestion_program", flat=True))
+    programs: list[int | None] = []
+    if kind == Kind.CODE or phase.as_on_codabench:  # no other files are run, or shown to a program
+        programs += phase.tasks.values_list("ingestion_program", flat=True)
     if kind == Kind.CODE and phase.smoke_task is not None:
         programs.append(phase.smoke_task.ingestion_program_id)
     return Contract(

@@ -1,5 +1,6 @@
 """The design system's tags: icons, covers, avatars, and the states that come with an icon."""
 
+from functools import lru_cache
 from typing import Final
 
 from django import template
@@ -35,6 +36,7 @@ def hue(name: str) -> str:
 
 
 @register.simple_tag
+@lru_cache(maxsize=512)  # a page of cards has many, the same on each visit
 def cover(name: str) -> SafeString:
     """The drawn cover of a competition without a picture; the element around it has the `hue` class."""
     drawn = make_cover(name)

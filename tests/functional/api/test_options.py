@@ -26,13 +26,13 @@ def addresses(part: Any, prefix: str = "/") -> Iterator[str]:
 
 def kinds(site: Scenario) -> dict[str, dict[str, str]]:
     """Headers by which each is known."""
-    people = {"participant": site.member(site.join("Team")), "organizer": site.organizer}
+    people = [("participant", site.member(site.join("Team")), list(Scope.values))]
+    people += [("organizer", site.organizer, scopes) for scopes in ([Scope.READ.value], list(Scope.values))]
     headers = {"nobody": {}, "a stranger with a wrong token": {"Authorization": "Bearer wrong"}}
-    for kind, user in people.items():
-        for scopes in ([Scope.READ.value], list(Scope.values)):
-            over = site.now + timedelta(days=10_000)
-            token = token_create(user=user, name=kind, scopes=scopes, expires_at=over)[1]
-            headers[f"{kind} who may {', '.join(scopes)}"] = {"Authorization": f"Bearer {token}"}
+    for kind, user, scopes in people:
+        over = site.now + timedelta(days=10_000)
+        token = token_create(user=user, name=kind, scopes=scopes, expires_at=over)[1]
+        headers[f"{kind} who may {', '.join(scopes)}"] = {"Authorization": f"Bearer {token}"}
     return headers
 
 

@@ -242,6 +242,7 @@ def test_a_lookup_to_what_is_sealed_is_told_from_others() -> None:
     ]
 
 
+@mock.patch.object(admin.site, "enable_nav_sidebar", new=False)
 def test_the_filters_that_a_list_shows_still_work(secretive: PermissionSite) -> None:
     client = secretive.people["R"]
     for model, model_admin in admins().items():

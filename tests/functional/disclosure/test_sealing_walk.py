@@ -265,7 +265,7 @@ def test_no_page_says_a_sealed_score(
 ) -> None:
     client, (first, *others) = begun.people[letter], submissions_with_secrets
     pages = page_texts(named(begun, first), client)
-    for submission in others:
+    for submission in others if letter in "MOR" else ():  # whoever is refused one is refused all: tests/permissions.py
         pages |= page_texts(named(begun, submission), client, of_submission=True)
     pages |= tool_texts(begun, submissions_with_secrets, client)
     assert not [url for url, text in pages.items() if SHOWN.search(text)]

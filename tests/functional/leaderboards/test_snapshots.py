@@ -20,6 +20,7 @@ from files.snapshots import verify_snapshot
 from tests.background import run_background
 from tests.permissions import user_client
 from tests.scenario import Scenario
+from tests.shared_rows import shared
 
 
 def verify(words: list[str]) -> int:
@@ -30,9 +31,10 @@ def address(site: Scenario, name: str, *more: Any) -> str:
     return reverse(f"web:{name}", args=[site.competition.slug, site.phase.slug, "main", *more])
 
 
-@pytest.fixture
-def frozen(site: Scenario) -> Snapshot:
+@shared
+def frozen(common_site: Scenario) -> Snapshot:
     """A snapshot of a board with two teams, one with a hostile name."""
+    site = common_site
     for name, score in (("first", 0.1), ("</script><b>{x}", 0.2)):
         site.score(site.submit(team=site.join(name)), score)
     assert user_client(site.organizer).post(address(site, "snapshot-make")).status_code == 302

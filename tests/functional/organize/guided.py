@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ class Guided:
     site: Scenario
     draft: CompetitionDraft
 
-    @property
+    @cached_property
     def client(self) -> Client:
         return user_client(self.draft.owner)
 

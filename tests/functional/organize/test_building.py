@@ -29,6 +29,7 @@ from tests.functional.organize.guided import SOLUTION, Guided, npz
 from tests.permissions import user_client
 from tests.refusals import refuses
 from tests.scenario import Scenario, person, zip_bytes
+from tests.shared_rows import shared
 
 Start = CompetitionDraft.Start
 Build = CompetitionDraft.Build
@@ -38,14 +39,20 @@ def begun(site: Scenario, start: CompetitionDraft.Start) -> Guided:
     return Guided(site, drafts.draft_begin(owner=site.organizer, start=start, now=site.now))
 
 
-@pytest.fixture
-def code(site: Scenario) -> Guided:
+@shared
+def code_draft(common_site: Scenario) -> CompetitionDraft:
     """A draft of a code competition with all answers."""
-    guided = begun(site, Start.CODE)
+    guided = begun(common_site, Start.CODE)
     guided.answer("program", minutes="20")
     guided.answer("files")
     guided.finish(title="Learn here", subtitle="From examples")
-    return guided
+    return guided.draft
+
+
+@pytest.fixture
+def code(site: Scenario, code_draft: CompetitionDraft) -> Guided:
+    """Its owner's browser."""
+    return Guided(site, code_draft)
 
 
 def made(draft: CompetitionDraft) -> Competition:
@@ -241,8 +248,20 @@ def table(site: Scenario, **split: Any) -> Guided:
     return guided
 
 
-def test_a_table_becomes_a_competition_with_an_open_and_a_sealed_board_and_a_trial(site: Scenario) -> None:
-    guided = table(site)
+@shared
+def table_draft(common_site: Scenario) -> CompetitionDraft:
+    """A draft of a table competition with a private part."""
+    return table(common_site).draft
+
+
+@pytest.fixture
+def prices(site: Scenario, table_draft: CompetitionDraft) -> Guided:
+    """Its owner's browser."""
+    return Guided(site, table_draft)
+
+
+def test_a_table_becomes_a_competition_with_an_open_and_a_sealed_board_and_a_trial(prices: Guided) -> None:
+    guided = prices
     competition = made(guided.build())
     phase = competition.phases.get()
     boards = [
@@ -274,8 +293,8 @@ def attach_unread(guided: Guided, content: bytes) -> None:
     guided.draft.refresh_from_db()
 
 
-def test_nothing_is_built_while_a_file_is_being_read(site: Scenario) -> None:
-    guided = table(site)
+def test_nothing_is_built_while_a_file_is_being_read(site: Scenario, prices: Guided) -> None:
+    guided = prices
     attach_unread(guided, b"id,price\n1,3\n")
     with refuses(DRAFT_INCOMPLETE, match="“Data”"):
         build_request(draft=guided.draft, now=site.now)
@@ -284,8 +303,8 @@ def test_nothing_is_built_while_a_file_is_being_read(site: Scenario) -> None:
         build_request(draft=guided.draft, now=site.now)
 
 
-def test_nothing_is_published_that_a_file_contradicts_once_it_is_read(site: Scenario) -> None:
-    guided = table(site)
+def test_nothing_is_published_that_a_file_contradicts_once_it_is_read(site: Scenario, prices: Guided) -> None:
+    guided = prices
     guided.build()
     guided.score_trial(mae_public=1.25, mae_private=1.75)
     attach_unread(guided, b"id,price\n1,3\n")
@@ -297,8 +316,8 @@ def test_nothing_is_published_that_a_file_contradicts_once_it_is_read(site: Scen
     assert not Competition.objects.get(pk=made(guided.draft).pk).is_published
 
 
-def test_the_trial_shows_both_scores_and_the_log_and_then_it_can_be_published(site: Scenario) -> None:
-    guided = table(site)
+def test_the_trial_shows_both_scores_and_the_log_and_then_it_can_be_published(prices: Guided) -> None:
+    guided = prices
     trial = guided.build().trial
     assert trial is not None
     guided.client.post(f"/host/{guided.draft.key}/review/publish/")
@@ -454,8 +473,8 @@ def test_columns_of_many_classes_are_matched_by_name_alone(site: Scenario, is_na
         assert "no name says which column answers" in draft.build_faults[0]
 
 
-def test_several_metrics_are_columns_of_each_board_and_the_first_one_ranks(site: Scenario) -> None:
-    guided = table(site)
+def test_several_metrics_are_columns_of_each_board_and_the_first_one_ranks(prices: Guided) -> None:
+    guided = prices
     guided.answer("metric", metric="mae", more=["rmse", "huber_loss"], **{"huber_loss-delta": "2"})
     phase = made(guided.build()).phases.get()
     keys = [
@@ -472,18 +491,18 @@ def test_several_metrics_are_columns_of_each_board_and_the_first_one_ranks(site:
     assert "Root mean squared error" in guided.page("steps/pages/")
 
 
-def test_boards_of_the_guided_path_give_no_exact_scores(site: Scenario, code: Guided) -> None:
+def test_boards_of_the_guided_path_give_no_exact_scores(site: Scenario, code: Guided, prices: Guided) -> None:
     dataset = begun(site, Start.DATASET)
     dataset.answer("dataset", dataset="ogbl-vessel")
     dataset.answer("labels")
     dataset.finish()
-    for guided in (table(site), code, dataset):
+    for guided in (prices, code, dataset):
         boards = list(made(guided.build()).phases.get().leaderboards.all())
         assert [board.gives_exact_scores for board in boards] == [False] * (len(boards) or 1), guided.draft.start
 
 
-def test_a_trial_that_fails_speaks_to_the_host(site: Scenario) -> None:
-    guided = table(site)
+def test_a_trial_that_fails_speaks_to_the_host(prices: Guided) -> None:
+    guided = prices
     guided.build()
     body = {"outcome": "failed", "reason": Reason.OUTPUT_INVALID, "code": "nan", "detail": "'price': it is empty."}
     guided.answer_trial(body, columns=["mae_public"])

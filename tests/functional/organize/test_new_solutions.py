@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import pytest
@@ -45,7 +46,7 @@ class Correction:
     site: Scenario
     task: Task
 
-    @property
+    @cached_property
     def client(self) -> Client:
         return user_client(self.site.organizer)
 

@@ -73,16 +73,14 @@ def test_late_and_repeated_reports_move_nothing_back(site: Scenario) -> None:
     assert beat(site, run, State.PREPARING).state == State.SCORING
 
 
-@pytest.mark.parametrize("source", list(State))
-@pytest.mark.parametrize("target", list(State))
-def test_a_move_that_is_not_in_the_table_is_an_error(site: Scenario, source: State, target: State) -> None:
-    if target in NEXT.get(source, ()):
-        return
+def test_a_move_that_is_not_in_the_table_is_an_error(site: Scenario) -> None:
     site.submit()
     run = Run.objects.get()
-    with pytest.raises(IllegalMove):
-        run_move(Run(pk=run.pk, attempt=1), source=source, target=target, actor="test", now=site.now)
-    assert Run.objects.get().state == State.QUEUED
+    moves = [(source, target) for source in State for target in State if target not in NEXT.get(source, ())]
+    for source, target in moves:
+        with pytest.raises(IllegalMove, match=f"from {source} to {target}"):
+            run_move(Run(pk=run.pk, attempt=1), source=source, target=target, actor="test", now=site.now)
+        assert Run.objects.values_list("state", flat=True).get() == State.QUEUED, (source, target)
 
 
 def test_final_states_have_no_way_out(site: Scenario) -> None:
