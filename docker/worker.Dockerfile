@@ -19,7 +19,7 @@ FROM tools AS project
 COPY pyproject.toml README.md LICENSE /project/
 RUN if ls /wheels/*.whl >/dev/null 2>&1; then set -- --no-index --find-links=/wheels; else set --; fi \
  && PIP="/opt/podium/bin/pip --quiet --no-cache-dir --disable-pip-version-check" \
- && $PIP install "$@" "setuptools>=77" \
+ && $PIP install --no-compile "$@" "setuptools>=77" \
  && $PIP wheel --no-deps --no-build-isolation --wheel-dir=/distribution /project
 
 # A stage of its own, so that packages are installed again only when their list changes, not with every other setting.
@@ -28,13 +28,14 @@ COPY pyproject.toml /build/
 COPY scripts/requirements.py /build/scripts/
 RUN python3 /build/scripts/requirements.py worker > /requirements.txt
 
-# From docker/wheels alone when there is something in it, else from the package index.
+# From docker/wheels alone when there is something in it, else from the package index. The packages' own tests, a fifth of them, are not compiled.
 FROM tools AS packages
 COPY constraints.txt /
 COPY --from=list /requirements.txt /
 RUN if ls /wheels/*.whl >/dev/null 2>&1; then set -- --no-index --find-links=/wheels; else set --; fi \
- && /opt/podium/bin/pip install --quiet --no-cache-dir --disable-pip-version-check "$@" -c /constraints.txt -r /requirements.txt \
- || { echo "The package index cannot be reached from this build. Run make wheels, which asks with the host's pip, and build again." >&2; exit 1; }
+ && /opt/podium/bin/pip install --no-compile --quiet --no-cache-dir --disable-pip-version-check "$@" -c /constraints.txt -r /requirements.txt \
+ || { echo "The package index cannot be reached from this build. Run make wheels, which asks with the host's pip, and build again." >&2; exit 1; } \
+ && /opt/podium/bin/python -m compileall -q -x /tests/ /opt/podium/lib
 COPY --from=project /distribution /distribution
 RUN PIP="/opt/podium/bin/pip --quiet --disable-pip-version-check" \
  && $PIP install --no-index --no-deps /distribution/*.whl \

@@ -6,7 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 umask 077
 folder=${PODIUM_SECRETS:-secrets}
 mkdir -p "$folder"
-random() { python3 -c 'import secrets; print(secrets.token_urlsafe(36), end="")'; }
+random() { head -c 36 /dev/urandom | base64 | tr '+/' '-_' | tr -d '\n'; } # 48 letters, as they may stand in an address
 keep() { # NAME VALUE: a value that is there is never replaced
     [ -s "$folder/$1" ] && return
     printf '%s' "$2" >"$folder/$1.new"

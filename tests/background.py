@@ -34,13 +34,20 @@ def run_background(*, at: datetime | None = None, only: str = "") -> int:
 
 
 def check_files(*, at: datetime) -> None:
-    """Check the files that wait, in this process; tables in the interpreter that the tests have for it.
-
-    Forking a process that has imported every test costs more than most tests do. `run_background` forks, as the site does.
-    """
-    with _PASS, mock.patch.object(checks, "run_bounded", _run_here), time_machine.travel(at, tick=False):
+    """Check the files that wait, in this process; tables in the interpreter that the tests have for it."""
+    with files_read_here(), time_machine.travel(at, tick=False):
         for pk in checks.waiting_checks().order_by("pk").values_list("pk", flat=True):  # none leads to another
             jobs.perform(CHECK_JOB, pk)
+
+
+@contextmanager
+def files_read_here() -> Iterator[None]:
+    """Read the files that are checked in this process; `run_background` by itself forks, as the site does.
+
+    Forking a process that has imported every test costs more than most tests do.
+    """
+    with _PASS, mock.patch.object(checks, "run_bounded", _run_here):
+        yield
 
 
 def _run_here(work: Callable[[], Any] | Call, bounds: Bounds, **watch: Any) -> Any:

@@ -69,12 +69,8 @@ class BrowserSite:
 
     def prepare(self) -> None:
         """Static files, and what the tests visit."""
-        self._command(str(REPOSITORY / "manage.py"), "collectstatic", "--no-input", "--verbosity=0")
-        self._command("-m", "tests.browser.seeding", str(self.folder))
-
-    def _command(self, *arguments: str) -> None:
         done = subprocess.run(
-            [sys.executable, *arguments],
+            [sys.executable, "-m", "tests.browser.seeding", str(self.folder)],
             env=self.environment,
             cwd=REPOSITORY,
             stdin=subprocess.DEVNULL,
@@ -84,7 +80,7 @@ class BrowserSite:
             timeout=PREPARE_TIMEOUT_S,
         )
         if done.returncode:
-            raise SiteFailed(f"{' '.join(arguments)} failed:\n{(done.stdout + done.stderr)[-4000:]}")
+            raise SiteFailed(f"The site could not be filled:\n{(done.stdout + done.stderr)[-4000:]}")
 
     def start(self) -> None:
         """All processes; returns when the site answers."""

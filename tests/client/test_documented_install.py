@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ INSTALLS = re.findall(r"^pip install [^#\n]+", (REPOSITORY / "docs" / "client.md
 OUTSIDE = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "DJANGO_", "PODIUM_"))}
 SCORER = "open('/app/output/scores.json', 'w').write('{\"mae\": 0.25}')"
 NEEDS_EXTRA = {"score": "score", "bundle": "run", "verify": "run"}  # these hand on their --help, too
+NEED_RUN = ("run somewhere .", "competition init mine", "image describe")
 
 
 WALK = """
@@ -48,9 +50,10 @@ print(json.dumps(ended))
 
 
 class Install:
-    """A virtual environment that is filled from a copy of the checkout by one line of the page."""
+    """A virtual environment that lines of the page fill one after the other from a copy of the checkout."""
 
-    def __init__(self, folder: Path, line: str) -> None:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self.bin = folder / "venv" / "bin"
         for name in CHECKOUT:
             if (source := REPOSITORY / name).is_dir():
@@ -58,16 +61,18 @@ class Install:
             else:
                 shutil.copy(source, folder)
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], env=OUTSIDE, check=True)
+
+    def follow(self, line: str) -> None:
         # The versions are those that all tests use, and so is pip: to unpack one for each environment takes seconds.
         quick = {"PIP_CONSTRAINT": str(REPOSITORY / "constraints.txt"), "PIP_NO_COMPILE": "1", "PIP_QUIET": "1"}
         pip, *arguments = shlex.split(line)
         assert pip == "pip"
         command = [sys.executable, "-m", "pip", "--python", str(self.bin / "python"), *arguments]
-        subprocess.run(command, cwd=folder, env=OUTSIDE | quick, check=True, timeout=840)
+        subprocess.run(command, cwd=self.folder, env=OUTSIDE | quick, check=True, timeout=840)
 
     def run(self, program: str, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
         """Run a program of it in a folder of its own, as somebody who has no checkout."""
-        home = self.bin.parent.parent / "home"
+        home = self.folder / "home"
         home.mkdir(exist_ok=True)
         own = {"PODIUM_CONFIG": str(home / "sites.json"), "XDG_CACHE_HOME": str(home / "cache")}
         return subprocess.run(
@@ -90,27 +95,39 @@ class Install:
         return answer
 
 
-@pytest.fixture(scope="session")
-def base(tmp_path_factory: pytest.TempPathFactory) -> Install:
-    """The client alone."""
-    return Install(tmp_path_factory.mktemp("base"), INSTALLS[0])
+@dataclass(frozen=True)
+class Installed:
+    """The answers of the client alone, and the same environment with both extras."""
+
+    helps: dict[str, str]
+    refusals: list[str]
+    whole: Install
 
 
 @pytest.fixture(scope="session")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Install:
-    """The client with both extras, of the session: pytest-django runs tests with a site apart from others."""
-    return Install(tmp_path_factory.mktemp("whole"), INSTALLS[1])
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """The client alone is asked before the extras come to it: two environments cost twice as much."""
+    install = Install(tmp_path_factory.mktemp("install"))
+    install.follow(INSTALLS[0])
+    helps, refusals = install.helps(), [install.podium(*verb.split()).stderr for verb in NEED_RUN]
+    install.follow(INSTALLS[1])
+    return Installed(helps, refusals, install)
 
 
-def test_the_client_alone_has_every_verb_and_says_which_extra_the_others_need(base: Install) -> None:
-    helps = base.helps()
+@pytest.fixture
+def whole(installed: Installed) -> Install:
+    """The client with both extras."""
+    return installed.whole
+
+
+def test_the_client_alone_has_every_verb_and_says_which_extra_the_others_need(installed: Installed) -> None:
+    helps = installed.helps
     assert {"submit", "competition run", "weights upload"} <= set(helps)
     assert {verb for verb, fault in helps.items() if fault} == set(NEEDS_EXTRA)
     for verb, extra in NEEDS_EXTRA.items():
         assert f"pip install . './client[{extra}]'" in helps[verb]
-    assert "pip install . './client[run]'" in base.podium("run", "somewhere", ".").stderr
-    assert "pip install . './client[run]'" in base.podium("competition", "init", "mine").stderr
-    assert "pip install . './client[run]'" in base.podium("image", "describe").stderr
+    for verb, refusal in zip(NEED_RUN, installed.refusals, strict=True):
+        assert "pip install . './client[run]'" in refusal, verb
 
 
 def test_with_both_extras_every_verb_works_without_a_site(whole: Install, runtime_image: str) -> None:

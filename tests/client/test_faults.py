@@ -248,10 +248,10 @@ def test_a_token_is_sent_to_its_site_alone(url: str) -> None:
         Site(url, "secret").get("https://elsewhere.example.org/api/v1/competitions/")
 
 
-@pytest.mark.parametrize("name", ["../x", "/etc/x", "a\\b", "..", ""])
-def test_a_site_names_no_place_outside_the_folder(site: Scenario, client: Client, tmp_path: Path, name: str) -> None:
+def test_a_site_names_no_place_outside_the_folder(site: Scenario, client: Client, tmp_path: Path) -> None:
     (file,) = client.files(site.competition.slug)
-    with pytest.raises(InvalidInput, match="no plain name"):
-        client.download(file.model_copy(update={"file_name": name}), tmp_path)
-    with pytest.raises(InvalidInput, match="no plain name"):
-        client.download(file.model_copy(update={"folder": f"main/{name}"}), tmp_path)
+    for name in ("../x", "/etc/x", "a\\b", "..", ""):
+        with pytest.raises(InvalidInput, match="no plain name"):
+            client.download(file.model_copy(update={"file_name": name}), tmp_path)
+        with pytest.raises(InvalidInput, match="no plain name"):
+            client.download(file.model_copy(update={"folder": f"main/{name}"}), tmp_path)

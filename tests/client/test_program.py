@@ -116,22 +116,21 @@ def test_waiting_ends_with_the_scores_or_with_the_verdict(
     assert "Make it faster" in out
 
 
-@pytest.mark.parametrize(
-    ("verb", "status", "words"),
-    [
-        (["show", "nowhere"], 2, ""),
-        (["submit", "SLUG", "no-such-file.npz"], 2, "There is no file"),
-        (["status", "999999"], 2, ""),
-        (["submissions", "SLUG", "--status", "bogus"], 2, "bogus"),
-        (["--profile-of-nobody"], 2, "No such option"),
-        (["list", "--profile", "nobody"], 2, "there are: here"),
-    ],
-)
-def test_wrong_use_and_input_end_with_2(
-    site: Scenario, signed_in: None, capsys: pytest.CaptureFixture[str], verb: list[str], status: int, words: str
-) -> None:
-    assert main([site.competition.slug if word == "SLUG" else word for word in verb]) == status
-    assert words in capsys.readouterr().err
+WRONG = [
+    (["show", "nowhere"], ""),
+    (["submit", "SLUG", "no-such-file.npz"], "There is no file"),
+    (["status", "999999"], ""),
+    (["submissions", "SLUG", "--status", "bogus"], "bogus"),
+    (["--profile-of-nobody"], "No such option"),
+    (["list", "--profile", "nobody"], "there are: here"),
+]
+
+
+def test_wrong_use_and_input_end_with_2(site: Scenario, signed_in: None, capsys: pytest.CaptureFixture[str]) -> None:
+    for verb, words in WRONG:
+        capsys.readouterr()
+        assert main([site.competition.slug if word == "SLUG" else word for word in verb]) == 2, verb
+        assert words in capsys.readouterr().err, verb
 
 
 def test_a_refusal_ends_with_1_and_the_site_s_own_sentence(
@@ -274,57 +273,55 @@ def test_every_verb_takes_json(capsys: pytest.CaptureFixture[str]) -> None:
         assert "--json" in capsys.readouterr().out, verb
 
 
-@pytest.mark.parametrize(
-    ("verb", "status", "code"),
-    [
-        ("show nowhere", 2, "not_found"),
-        ("show", 2, "wrong_use"),
-        ("submit SLUG nowhere.zip", 2, "no_file"),
-        ("leave", 2, "wrong_use"),
-        ("team leave SLUG", 2, "wrong_use"),
-        ("score", 2, "wrong_use"),
-        ("score check table", 2, "wrong_use"),
-        ("bundle", 2, "wrong_use"),
-        ("bundle check", 2, "wrong_use"),
-        ("bundle import a.zip --sit http://localhost", 2, "wrong_use"),
-        ("verify", 2, "wrong_use"),
-        ("image describe a b", 2, "wrong_use"),
-        ("status 1 --wait", 2, "not_found"),
-        ("download SLUG --to /dev/null/folder", 1, "file_error"),
-        ("score describe nowhere", 2, "unknown_name"),
-        ("bundle new . --template table", 1, "refused"),
-        ("image describe ghcr.io/lab/model:1", 1, "unknown_image"),
-        ("verify nowhere.json", 2, "no_manifest"),
-    ],
-)
-def test_with_json_an_error_is_json_too(
-    site: Scenario, signed_in: None, capsys: pytest.CaptureFixture[str], verb: str, status: int, code: str
-) -> None:
+ERRORS = [
+    ("show nowhere", 2, "not_found"),
+    ("show", 2, "wrong_use"),
+    ("submit SLUG nowhere.zip", 2, "no_file"),
+    ("leave", 2, "wrong_use"),
+    ("team leave SLUG", 2, "wrong_use"),
+    ("score", 2, "wrong_use"),
+    ("score check table", 2, "wrong_use"),
+    ("bundle", 2, "wrong_use"),
+    ("bundle check", 2, "wrong_use"),
+    ("bundle import a.zip --sit http://localhost", 2, "wrong_use"),
+    ("verify", 2, "wrong_use"),
+    ("image describe a b", 2, "wrong_use"),
+    ("status 1 --wait", 2, "not_found"),
+    ("download SLUG --to /dev/null/folder", 1, "file_error"),
+    ("score describe nowhere", 2, "unknown_name"),
+    ("bundle new . --template table", 1, "refused"),
+    ("image describe ghcr.io/lab/model:1", 1, "unknown_image"),
+    ("verify nowhere.json", 2, "no_manifest"),
+]
+
+
+def test_with_json_an_error_is_json_too(site: Scenario, signed_in: None, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["join", site.competition.slug, "--accept-rules"]) == 0
-    capsys.readouterr()
-    assert main([*verb.replace("SLUG", site.competition.slug).split(), "--json"]) == status
-    shown = capsys.readouterr()
-    error = json.loads(shown.out)["error"]
-    assert (error["code"], error["exit_status"], shown.err) == (code, status, "")
-    assert len(error["message"]) > 10
+    for verb, status, code in ERRORS:
+        capsys.readouterr()
+        assert main([*verb.replace("SLUG", site.competition.slug).split(), "--json"]) == status, verb
+        shown = capsys.readouterr()
+        error = json.loads(shown.out)["error"]
+        assert (error["code"], error["exit_status"], shown.err) == (code, status, ""), verb
+        assert len(error["message"]) > 10, verb
 
 
-@pytest.mark.parametrize("token", ["one\ntwo", "one two", "schlüssel€", "\ufffd"])
 def test_a_token_that_cannot_be_sent_is_refused_and_not_repeated(
-    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], token: str
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PODIUM_SITE", url)
-    monkeypatch.setenv("PODIUM_TOKEN", token)
     token_file = tmp_path / "token"
-    token_file.write_bytes(b"\xff" if token == "\ufffd" else token.encode())
     assert main(["bundle", "new", str(tmp_path / "new")]) == 0
     send = ["bundle", "import", str(tmp_path / "new"), "--site", url, "--token-file", str(token_file)]
-    for verb in (["list"], send):
-        capsys.readouterr()
-        assert main([*verb, "--json"]) == 2
-        shown = capsys.readouterr()
-        assert json.loads(shown.out)["error"]["code"] == "wrong_token"
-        assert token not in shown.out + shown.err
+    for token in ("one\ntwo", "one two", "schlüssel€", "\ufffd"):
+        monkeypatch.setenv("PODIUM_TOKEN", token)
+        token_file.write_bytes(b"\xff" if token == "\ufffd" else token.encode())
+        for verb in (["list"], send):
+            capsys.readouterr()
+            assert main([*verb, "--json"]) == 2, token
+            shown = capsys.readouterr()
+            assert json.loads(shown.out)["error"]["code"] == "wrong_token", token
+            assert token not in shown.out + shown.err
 
 
 def test_verbs_that_do_something_answer_in_json(

@@ -124,10 +124,6 @@ def takes_all(with_code: Phase) -> Phase:
     return with_code
 
 
-@pytest.mark.parametrize(
-    ("option", "at_home", "at_the_site"),
-    [("--weights", "w.npz", "w@1"), ("--image", "image.tar", "torch@1"), ("--image", REFERENCE, REFERENCE)],
-)
 def test_what_a_phase_does_not_take_is_refused_in_the_site_s_words(
     signed_in: str,
     with_code: Phase,
@@ -135,18 +131,20 @@ def test_what_a_phase_does_not_take_is_refused_in_the_site_s_words(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-    option: str,
-    at_home: str,
-    at_the_site: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("w.npz").write_bytes(b"weights")
     Path("image.tar").write_bytes(tar_bytes(docker_files()))
-    assert main(["run", signed_in, str(kit), option, at_home]) == 3
-    refused = capsys.readouterr().err
-    assert "does not take" in refused
-    assert main(["submit", signed_in, str(kit), "--smoke", option, at_the_site]) == 3
-    assert refused.strip() in capsys.readouterr().err
+    for option, at_home, at_the_site in (
+        ("--weights", "w.npz", "w@1"),
+        ("--image", "image.tar", "torch@1"),
+        ("--image", REFERENCE, REFERENCE),
+    ):
+        assert main(["run", signed_in, str(kit), option, at_home]) == 3, at_home
+        refused = capsys.readouterr().err
+        assert "does not take" in refused, at_home
+        assert main(["submit", signed_in, str(kit), "--smoke", option, at_the_site]) == 3, at_the_site
+        assert refused.strip() in capsys.readouterr().err, at_the_site
 
 
 def test_a_registry_that_is_not_allowed_is_refused_in_the_site_s_words(
@@ -171,16 +169,6 @@ def test_requirements_are_read_by_the_site_s_rules_where_the_phase_takes_them(
     assert capsys.readouterr().out.startswith("setup_error (no_package_mirror): The queue ")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--weights", "nowhere.npz"), "no file 'nowhere.npz'"),
-        (("--image", "torch@1"), "registry/repository@sha256:"),
-        (("--image", "text.tar"), "no tar archive"),
-        (("--image", "arm.tar"), "linux/arm64"),
-        (("--mirror", "pypi.org"), "https://pypi.org/simple/"),
-    ],
-)
 def test_what_cannot_be_meant_is_said_before_anything_runs(
     signed_in: str,
     takes_all: Phase,
@@ -188,14 +176,19 @@ def test_what_cannot_be_meant_is_said_before_anything_runs(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-    arguments: tuple[str, str],
-    message: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("text.tar").write_text("no archive")
     Path("arm.tar").write_bytes(tar_bytes(docker_files(config=image_config([LAYER], architecture="arm64"))))
-    assert main(["run", signed_in, str(kit), *arguments]) == 2
-    assert message in capsys.readouterr().err
+    for arguments, message in (
+        (("--weights", "nowhere.npz"), "no file 'nowhere.npz'"),
+        (("--image", "torch@1"), "registry/repository@sha256:"),
+        (("--image", "text.tar"), "no tar archive"),
+        (("--image", "arm.tar"), "linux/arm64"),
+        (("--mirror", "pypi.org"), "https://pypi.org/simple/"),
+    ):
+        assert main(["run", signed_in, str(kit), *arguments]) == 2, arguments
+        assert message in capsys.readouterr().err
 
 
 def test_an_offer_has_what_is_brought_for_the_program_and_not_for_the_scorer(

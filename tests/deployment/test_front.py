@@ -97,9 +97,9 @@ def front(tmp_path_factory: pytest.TempPathFactory, runtime_image: str) -> Itera
         take_down()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def site(front: str, runtime_image: str) -> Iterator[str]:
-    """The front's address, with a site behind it."""
+    """The front's address, with a site behind it: the tests before the first that asks for it have none."""
     docker(
         "run",
         "--detach",
@@ -120,6 +120,7 @@ def site(front: str, runtime_image: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("body", [b"small", LARGE], ids=["small", "large"])
 def test_the_front_says_when_to_come_again_while_the_site_is_away(front: str, body: bytes) -> None:
+    """The first of this file: `site` starts one for all tests below."""
     page = requests.post(f"{front}/organize/bundles/send/", data=body, timeout=60)
     assert (page.status_code, page.headers.get("Retry-After")) == (503, "10")
     assert page.headers["Content-Type"] == "text/html; charset=utf-8"

@@ -1,6 +1,7 @@
 """Fills an empty site for the browser tests: `python -m tests.browser.seeding FOLDER`.
 
-It runs in the site's environment before the servers start: the tests themselves never touch the database.
+It collects the static files, too. It runs in the site's environment before the servers start: the tests
+themselves never touch the database.
 """
 
 from __future__ import annotations
@@ -89,9 +90,13 @@ def fill(folder: Path, now: datetime) -> None:
 
 def main() -> None:
     django.setup()
+    from django.core.management import call_command
     from django.db import transaction
 
-    with transaction.atomic():
+    from tests.background import files_read_here
+
+    call_command("collectstatic", interactive=False, verbosity=0)
+    with transaction.atomic(), files_read_here():
         fill(Path(sys.argv[1]), datetime.now(UTC))
 
 
