@@ -24,8 +24,8 @@ lint) exec scripts/lint.sh ;;
 # Unit and functional tests make their tables in memory, the other suites copy them (tests/migrated.py).
 unit) run_pytest -n "${PYTEST_PROCESSES:-2}" --dist worksteal --no-migrations tests/unit tests/contract/stores && run_doctests ;;
 functional) run_pytest -n "${PYTEST_PROCESSES:-2}" --dist worksteal --no-migrations tests/functional ;;
-# Two processes, which wait most of the time: a file stays with one of them, and what its tests share on the host with it.
-integration) run_pytest -n "${PYTEST_PROCESSES:-2}" --dist loadfile tests/contract/engines tests/integration ;;
+# Two processes, which wait most of the time: a file stays with one of them, and what its tests share on the host with it. The demo is among the first.
+integration) run_pytest -n "${PYTEST_PROCESSES:-2}" --dist loadfile --no-loadscope-reorder tests/contract/engines tests/integration ;;
 client | deployment | hostile | faults | cluster | browser) run_pytest "tests/$1" ;;
 *) echo "suite: no suite is called $1" >&2; exit 2 ;;
 esac

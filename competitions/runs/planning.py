@@ -62,8 +62,7 @@ def request_check(submission: Submission, now: datetime) -> None:
         "claim_id": None,
         "claimed_until": None,
     }
-    before = FileCheck.objects.filter(submission=submission)
-    check = before.get() if before.update(**waiting) else FileCheck.objects.create(submission=submission, **waiting)
+    check, _ = FileCheck.objects.update_or_create(submission=submission, defaults=waiting)
     send_after_commit(CHECK_JOB, check.pk)
 
 
