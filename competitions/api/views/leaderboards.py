@@ -1,6 +1,6 @@
 """Boards as JSON and CSV, with ETags: an unchanged board costs one small query."""
 
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote
 
 from django.contrib.auth.models import AnonymousUser
@@ -36,6 +36,8 @@ from competitions.leaderboards.reading.uncertainty import board_uncertainty, row
 from competitions.winners.models import Place
 from competitions.winners.states import State as PlaceState
 
+# What says who sees a phase's boards; all else of it is read where a page is put together.
+SEEN_BY: Final = ("slug", "visibility", "revealed_at", "competition", "competition__slug", "competition__is_published")
 BOARD = OpenApiParameter("board", str, description="Key of a board of the phase; its main one where it is left out.")
 
 
@@ -44,10 +46,10 @@ class BoardView(ApiView):
 
     serializer_class: type[BaseSerializer[Any]] = LeaderboardOut
 
-    def board(self, slug: str, phase_slug: str, *, columns: bool = True) -> Leaderboard:
-        """The requested board; without `columns`, unread columns are enough for an unchanged board."""
-        phase = _phase(self.request.user, slug, phase_slug)
-        load_boards([phase], columns=columns)
+    def board(self, slug: str, phase_slug: str, *, is_whole: bool = True) -> Leaderboard:
+        """The requested board; one that is not whole has its version, no columns, and little of its phase."""
+        phase = _phase(self.request.user, slug, phase_slug, is_whole=is_whole)
+        load_boards([phase], columns=is_whole)
         key = self.request.query_params.get("board")
         board = next((candidate for candidate in phase.leaderboards.all() if not key or candidate.key == key), None)
         if board is None:
@@ -57,9 +59,11 @@ class BoardView(ApiView):
         return board
 
 
-def _phase(user: User | AnonymousUser, slug: str, phase_slug: str) -> Phase:
+def _phase(user: User | AnonymousUser, slug: str, phase_slug: str, *, is_whole: bool) -> Phase:
     """A phase that the asker sees. Raises `Http404`."""
     rows = Phase.objects.select_related("competition")
+    if not is_whole:
+        rows = rows.only(*SEEN_BY)
     phase = get_object_or_404(rows, competition__slug=slug, slug=phase_slug)
     if not phase.competition.is_visible_to(user):
         raise Http404
@@ -71,7 +75,7 @@ class LeaderboardDetail(BoardView):
 
     @extend_schema(parameters=[BOARD, OpenApiParameter("cursor", str), OpenApiParameter("sort", str)])
     def get(self, request: Request, slug: str, phase_slug: str) -> HttpResponseBase:
-        board = self.board(slug, phase_slug, columns=False)
+        board = self.board(slug, phase_slug, is_whole="sort" in request.query_params)
         cursor = request.query_params.get("cursor")
         if cursor:
             Cursor.read(cursor)  # refused before it gets into a header
@@ -80,7 +84,7 @@ class LeaderboardDetail(BoardView):
         if request.headers.get("If-None-Match") == etag:
             return HttpResponseNotModified(headers={"ETag": etag})
         # The same for everybody who may see the board, so it is put together once for each version of it.
-        body = caches["pages"].get_or_set(f"json{etag}", lambda: page_out(board, cursor, sort))
+        body = caches["pages"].get_or_set(f"json{etag}", lambda: page_out(self.board(slug, phase_slug), cursor, sort))
         return Response(body, headers={"ETag": etag, "Cache-Control": "no-cache"})
 
 
@@ -88,7 +92,6 @@ def _sort(board: Leaderboard, sort: str) -> str:
     """The column to sort by, safe in a header; empty for the board's own order. Raises `UnknownSort`."""
     if not sort:
         return ""
-    load_boards([board.phase])
     columns = board.visible_columns
     known = {column.key for column in page_columns(board, columns) if column.is_sortable}
     if sort not in known:
@@ -99,7 +102,6 @@ def _sort(board: Leaderboard, sort: str) -> str:
 
 def page_out(board: Leaderboard, cursor: str | None, sort: str = "") -> dict[str, object]:
     """One page of a board as JSON."""
-    load_boards([board.phase])
     page, visible = board_page(board, cursor=cursor, sort=sort), board.visible_columns
     columns = page_columns(board, visible)
     sure = None if sort else board_uncertainty(board)
