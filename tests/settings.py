@@ -19,7 +19,6 @@ from config.settings import STORAGES  # noqa: E402
 DOCS_DIR = run_folder() / "docs"  # none, but for those that a test writes
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # hashing is slow by design
 STORAGES = {**STORAGES, "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}}
-SESSION_ENGINE = "tests.sessions"
 EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
 from config.settings import STATIC_ROOT  # noqa: E402
 
