@@ -45,7 +45,7 @@ __all__ = ["site", "start_worker"]  # fixtures
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("runtime_image"), with_root]
 
 AT_ONCE: Final = 2
-LIMIT_S: Final = 15  # a busy machine starts an interpreter within it
+LIMIT_S: Final = 30  # a busy machine starts a container and an interpreter within it
 PATIENCE_S: Final = 240.0
 SCORER = """
 import json, math, pathlib, sys
