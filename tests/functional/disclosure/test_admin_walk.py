@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 from unittest import mock
+from urllib.parse import parse_qs
 
 import pytest
 import time_machine
@@ -249,9 +250,10 @@ def test_the_filters_that_a_list_shows_still_work(secretive: PermissionSite) -> 
         if not isinstance(model_admin, GuardedAdmin):
             continue
         page = body_text(client.get(reverse(admin_url_name(model, "changelist"))))
-        offered = set(re.findall(r'href="(\?[^"]+)"', page))
-        for query in offered:
-            answer = client.get(reverse(admin_url_name(model, "changelist")) + query.replace("&amp;", "&"))
+        offered = {query.replace("&amp;", "&") for query in re.findall(r'href="(\?[^"]+)"', page)}
+        by_names = {tuple(sorted(parse_qs(query[1:], keep_blank_values=True))): query for query in sorted(offered)}
+        for query in by_names.values():  # a lookup is let through by its name, whatever its value
+            answer = client.get(reverse(admin_url_name(model, "changelist")) + query)
             assert answer.status_code == 200, f"{model.__name__}: {query}"
 
 

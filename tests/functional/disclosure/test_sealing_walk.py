@@ -45,6 +45,7 @@ from tests.shared_rows import shared
 from tests.tools import called, secret_token
 
 SECRET = 0.987654321
+STAFF = "OXR"  # who is let into the admin
 # A digest is hexadecimal, and one in some thousands has these digits in it by chance.
 SHOWN = re.compile(r"0\.98765|0\.9877|(?<![0-9a-f])98765")
 
@@ -142,11 +143,11 @@ SPOKEN = (  # reason and code of a scoring program, and what everybody reads ins
 )
 
 
-def submissions_with_words(site: Scenario) -> dict[Submission, str]:
+def submissions_with_words(site: Scenario, spoken: tuple[tuple[str, str, str], ...] = SPOKEN) -> dict[Submission, str]:
     """Submissions of the sealed phase whose scoring program told a score, with the text to be shown."""
     detail = f"Your MAE is {SECRET}; label 7 is 0.98765."
     words_by_submission = {}
-    for reason, code, words in SPOKEN:
+    for reason, code, words in spoken:
         body = {"outcome": "failed", "reason": reason, "code": code, "detail": detail}
         words_by_submission[site.answer(site.submit(phase=site.sealed), body)] = words
     return words_by_submission
@@ -166,9 +167,9 @@ def sealed_submission(empty_queue: PermissionSite) -> Submission:
 
 @shared
 def submissions_with_secrets(empty_queue: PermissionSite, sealed_submission: Submission) -> list[Submission]:
-    """Of a sealed phase, with a sealed portion, and those of which a scoring program said something."""
+    """Of a sealed phase, with a sealed portion, and one of which a scoring program said something."""
     site = empty_queue.site
-    secrets = [sealed_submission, scored_on_a_sealed_portion(site), *submissions_with_words(site)]
+    secrets = [sealed_submission, scored_on_a_sealed_portion(site), *submissions_with_words(site, SPOKEN[:1])]
     copy = Submission.objects.get(rescores__submission=sealed_submission)
     return [*secrets, copy]
 
@@ -192,21 +193,29 @@ def portion(begun: PermissionSite) -> PermissionSite:
     return named(begun, scored_on_a_sealed_portion(begun.site))
 
 
-def page_texts(permissions: PermissionSite, client: Client, *, of_submission: bool = False) -> dict[str, str]:
+def page_texts(
+    permissions: PermissionSite, letter: str, *, of_submission: bool = False, part: str = ""
+) -> dict[str, str]:
     """Answers of every URL read by GET, with each phase and board if needed; the admin's too.
 
-    `of_submission`: only URLs that name the submission or its run.
+    What is refused to this person is left out: `test_permissions.py` asks for it, and it is refused without a look at scores.
+    `of_submission`: only URLs that name the submission or its run. `part`: only URLs that hold it.
     """
-    patterns = dict(named_patterns())
-    urls = [page_url(permissions, name, patterns[name]) for name, (method, _, _) in PAGES.items() if method == "get"]
-    for name, pattern in patterns.items():
+    client, patterns = permissions.people[letter], dict(named_patterns())
+    urls = [
+        page_url(permissions, name, patterns[name])
+        for name, (method, allowed, _) in PAGES.items()
+        if method == "get" and (letter in allowed or not allowed)
+    ]
+    for name, pattern in patterns.items() if letter in STAFF else ():
         if name.startswith("admin:") and name.endswith("_changelist") and not pattern.pattern.converters:
             urls.append(reverse(name))
     run, pk = permissions.arguments["run_id"], permissions.arguments["pk"]
-    urls += [
-        reverse("admin:runs_run_change", args=[run]),
-        reverse("admin:submissions_submission_change", args=[pk]),
-    ]
+    if letter in STAFF:
+        urls += [
+            reverse("admin:runs_run_change", args=[run]),
+            reverse("admin:submissions_submission_change", args=[pk]),
+        ]
     slug = permissions.site.competition.slug
     for number in Proposal.objects.filter(competition=permissions.site.competition).values_list("number", flat=True):
         urls += [
@@ -218,6 +227,7 @@ def page_texts(permissions: PermissionSite, client: Client, *, of_submission: bo
     chosen = [{"phase": phase, "board": key} for phase, key in boards.values_list("phase__slug", "key")]
     if of_submission:
         urls = [url for url in urls if str(run) in url or f"/{pk}/" in url]
+    urls = [url for url in urls if part in url]
     pages: dict[str, str] = {}
     for url in urls:
         answers: list[tuple[dict[str, str], set[str]]] = []
@@ -263,11 +273,11 @@ def said_by(response: Any) -> str:
 def test_no_page_says_a_sealed_score(
     begun: PermissionSite, submissions_with_secrets: list[Submission], letter: str
 ) -> None:
-    client, (first, *others) = begun.people[letter], submissions_with_secrets
-    pages = page_texts(named(begun, first), client)
+    first, *others = submissions_with_secrets
+    pages = page_texts(named(begun, first), letter)
     for submission in others if letter in "MOR" else ():  # whoever is refused one is refused all: tests/permissions.py
-        pages |= page_texts(named(begun, submission), client, of_submission=True)
-    pages |= tool_texts(begun, submissions_with_secrets, client)
+        pages |= page_texts(named(begun, submission), letter, of_submission=True)
+    pages |= tool_texts(begun, submissions_with_secrets, begun.people[letter])
     assert not [url for url, text in pages.items() if SHOWN.search(text)]
 
 
@@ -283,7 +293,7 @@ def test_a_robot_is_not_told_what_stands_on_a_sealed_board(portion: PermissionSi
 
 def test_the_public_portion_is_shown_beside_the_sealed_one(portion: PermissionSite) -> None:
     CompetitionOrganizer.objects.filter(competition=portion.site.competition).update(can_see_sealed=True)
-    walked = page_texts(portion, portion.people["O"], of_submission=True)
+    walked = page_texts(portion, "O", of_submission=True)
     assert len([url for url, text in walked.items() if SHOWN.search(text)]) > 5
     page = portion.people["M"].get(reverse("web:submission", args=[portion.arguments["pk"]])).content.decode()
     assert "0.2500" in page
@@ -295,7 +305,7 @@ def test_the_public_portion_is_shown_beside_the_sealed_one(portion: PermissionSi
 
 def test_the_walk_would_find_it_an_organizer_with_the_right_sees_it(sealed: PermissionSite) -> None:
     CompetitionOrganizer.objects.filter(competition=sealed.site.competition).update(can_see_sealed=True)
-    leaks = [url for url, text in page_texts(sealed, sealed.people["O"]).items() if SHOWN.search(text)]
+    leaks = [url for url, text in page_texts(sealed, "O", part="leaderboard").items() if SHOWN.search(text)]
     assert len(leaks) > 5
     assert [url for url in leaks if "leaderboard.md?phase" in url], "of the sealed phase, too"
     submission = Submission.objects.get(pk=sealed.arguments["pk"])
@@ -388,8 +398,10 @@ def test_a_format_error_of_a_sealed_submission_is_reported_at_once(site: Scenari
 def test_what_a_scoring_program_says_of_a_sealed_submission_is_put_in_fixed_words(begun: PermissionSite) -> None:
     words_by_submission = submissions_with_words(begun.site)
     for submission, words in words_by_submission.items():
-        page = reverse("web:submission", args=[submission.pk])
-        assert [letter for letter in "MOR" if words not in body_text(begun.people[letter].get(page))] == []
+        pages = [reverse(name, args=[submission.pk]) for name in ("web:submission", "api:submission")]
+        texts = [body_text(begun.people[letter].get(page)) for letter in "MOR" for page in pages]
+        assert not [text for text in texts if SHOWN.search(text)]
+        assert all(words in text for text in texts)
     CompetitionOrganizer.objects.filter(competition=begun.site.competition).update(can_see_sealed=True)
     assert all(
         str(SECRET) in body_text(begun.people["O"].get(reverse("web:submission", args=[sealed_submission.pk])))
