@@ -37,7 +37,8 @@ def archive(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Path:
         member.size = 5
         packed.addfile(member, io.BytesIO(b"42.5\n"))
     docker.put_archive(container, "/", content.getvalue())
-    docker.commit(container, repository=TEAM_IMAGE.partition(":")[0], tag="1")
+    repository, _, tag = TEAM_IMAGE.partition(":")
+    docker.commit(container, repository=repository, tag=tag)
     path = tmp_path_factory.mktemp("archive") / "image.tar"
     with path.open("wb") as sink:
         for chunk in docker.get_image(TEAM_IMAGE):

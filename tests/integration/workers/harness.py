@@ -25,7 +25,7 @@ from workers.sandbox.output_volume import loop_mounts_work
 
 MIB = 1 << 20
 BASE = "debian:bookworm-slim"
-TEAM_IMAGE = "podium/brought-by-a-team:1"
+TEAM_IMAGE = f"podium/brought-by-a-team:{uuid.uuid4().hex[:8]}"  # tests in another process bring another
 LIMITS = {
     "wall_s": 60,
     "memory_bytes": 128 * MIB,
