@@ -299,13 +299,10 @@ def test_a_robot_registers_founds_a_team_and_invites(site: Scenario) -> None:
 
 
 def test_the_schema_describes_every_call(site: Scenario) -> None:
-    answer = Client().get(reverse("api:schema"))
-    text = body_text(answer)
+    text = body_text(Client().get(reverse("api:schema")))
     for name in ("submissions_create", "uploads_append", "competitions_list"):
         assert name in text
     assert "/api/worker/" not in text
-    again = Robot(site).call("get", reverse("api:schema"))
-    assert (again["Expires"], body_text(again)) == (answer["Expires"], text), "it is written once for everybody"
 
 
 def test_the_inbox_is_read_and_marked_as_read(site: Scenario) -> None:
