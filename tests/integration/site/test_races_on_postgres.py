@@ -93,7 +93,7 @@ def without_row_locks() -> Iterator[None]:
 
 
 def gap_before_writing(count: int, *, lock: bool) -> Callable[[], object]:
-    """The gap between counting and writing. In the control all have counted before the first of them writes."""
+    """The gap between counting and writing; in the control all have counted before one of them writes."""
     if lock:
         return functools.partial(time.sleep, 0.05)
     return functools.partial(threading.Barrier(count).wait, timeout=30)
