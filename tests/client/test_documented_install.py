@@ -11,6 +11,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -29,24 +30,33 @@ NEEDS_EXTRA = {"score": "score", "bundle": "run", "verify": "run"}  # these hand
 NEED_RUN = ("run somewhere .", "competition init mine", "image describe")
 
 
-WALK = """
-import contextlib, io, json, typer
+CALLS = """
+import contextlib, io, json, sys, typer
 from podium.cli import app, main
 
 def verbs(group, *words):
     for name, command in group.commands.items():
         yield from verbs(command, *words, name) if hasattr(command, "commands") else [(*words, name)]
 
-ended = {}
-for verb in verbs(typer.main.get_command(app)):
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as errors:
+calls = json.loads(sys.argv[1]) or [[*verb, "--help"] for verb in verbs(typer.main.get_command(app))]
+answers = {}
+for verb in calls:
+    with contextlib.redirect_stdout(io.StringIO()) as shown, contextlib.redirect_stderr(io.StringIO()) as errors:
         try:
-            status = main([*verb, "--help"])
+            status = main(verb)
         except SystemExit as exit:
             status = exit.code
-    ended[" ".join(verb)] = errors.getvalue() if status else ""
-print(json.dumps(ended))
+    answers[" ".join(verb)] = status or 0, shown.getvalue(), errors.getvalue()
+print(json.dumps(answers))
 """
+
+
+class Answer(NamedTuple):
+    """A call's exit status and what it wrote."""
+
+    status: int
+    out: str
+    err: str
 
 
 class Install:
@@ -83,16 +93,22 @@ class Install:
             capture_output=True,
             text=True,
             check=False,
-            timeout=120,
+            timeout=300,
         )
 
     def podium(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
         return self.run("podium", *arguments, **variables)
 
+    def answers(self, *calls: str) -> dict[str, Answer]:
+        """Status, output and errors of each of these calls of the program, which one process makes in turn."""
+        done = self.run("python", "-c", CALLS, json.dumps([call.split() for call in calls]))
+        assert done.returncode == 0, done.stderr
+        return {call: Answer(*answer) for call, answer in json.loads(done.stdout).items()}
+
     def helps(self) -> dict[str, str]:
         """Standard error of each verb that is asked for its help; empty where it gives it."""
-        answer: dict[str, str] = json.loads(self.run("python", "-c", WALK).stdout)
-        return answer
+        answers = self.answers()
+        return {call.removesuffix(" --help"): answer.err if answer.status else "" for call, answer in answers.items()}
 
 
 @dataclass(frozen=True)
@@ -109,7 +125,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     """The client alone is asked before the extras come to it: two environments cost twice as much."""
     install = Install(tmp_path_factory.mktemp("install"))
     install.follow(INSTALLS[0])
-    helps, refusals = install.helps(), [install.podium(*verb.split()).stderr for verb in NEED_RUN]
+    helps, refusals = install.helps(), [answer.err for answer in install.answers(*NEED_RUN).values()]
     install.follow(INSTALLS[1])
     return Installed(helps, refusals, install)
 
@@ -132,14 +148,13 @@ def test_the_client_alone_has_every_verb_and_says_which_extra_the_others_need(in
 
 def test_with_both_extras_every_verb_works_without_a_site(whole: Install, runtime_image: str) -> None:
     assert [verb for verb, fault in whole.helps().items() if fault] == []
-    for template in ("table", "code"):
-        for verb in ("init FOLDER --template FOLDER", "check FOLDER", f"run FOLDER --image {runtime_image}"):
-            done = whole.podium("competition", *verb.replace("FOLDER", template).split())
-            assert done.returncode == 0, done.stderr + done.stdout
-    assert whole.podium("bundle", "check", "table").returncode == 0
-    assert whole.podium("score", "describe", "lsc-pcqm4mv2").returncode == 0
-    assert whole.podium("image", "describe").returncode == 0
-    assert "cannot be read" in whole.podium("verify", "nowhere.json").stderr
+    verbs = ("init FOLDER --template FOLDER", "check FOLDER", f"run FOLDER --image {runtime_image}")
+    calls = [f"competition {verb}".replace("FOLDER", template) for template in ("table", "code") for verb in verbs]
+    calls += ["bundle check table", "score describe lsc-pcqm4mv2", "image describe"]
+    *good, refused = whole.answers(*calls, "verify nowhere.json").items()
+    for call, answer in good:
+        assert answer.status == 0, (call, answer)
+    assert "cannot be read" in refused[1].err
 
 
 def test_with_both_extras_every_verb_works_with_a_site(
