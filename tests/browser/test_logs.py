@@ -19,7 +19,6 @@ IN_LOG = "[data-log]"
 
 def opened(visitor: Visitor) -> Page:
     """The page of a submission whose program wrote 400 lines."""
-    visitor.sign_in("fred")
     visitor.visit("/competitions/cluster/submissions/")
     visitor.page.get_by_role("link", name=LONG_FILE).first.click()
     visitor.page.locator(".log-line").first.wait_for()
@@ -28,7 +27,7 @@ def opened(visitor: Visitor) -> Page:
 
 @pytest.mark.parametrize("context", [{}, PHONE], ids=["wide", "phone"])
 def test_text_is_found_and_gone_to_by_keyboard(new_visitor: NewVisitor, context: dict[str, object]) -> None:
-    visitor = new_visitor(**context)
+    visitor = new_visitor("fred", **context)
     page = opened(visitor)
     log, find, count = page.locator(IN_LOG), page.get_by_label("Find in this log"), page.locator(".log-find output")
     log.focus()
@@ -56,7 +55,7 @@ def test_text_is_found_and_gone_to_by_keyboard(new_visitor: NewVisitor, context:
 
 
 def test_a_line_has_an_address_of_its_own(new_visitor: NewVisitor) -> None:
-    page = opened(new_visitor())
+    page = opened(new_visitor("fred"))
     link = page.get_by_role("link", name="Line 400", exact=True)
     address = link.get_attribute("href")
     page.goto(page.url.partition("#")[0] + str(address))
@@ -71,7 +70,7 @@ def test_a_line_has_an_address_of_its_own(new_visitor: NewVisitor) -> None:
 
 
 def test_without_script_a_log_is_the_same_text(new_visitor: NewVisitor) -> None:
-    visitor = new_visitor()
+    visitor = new_visitor("fred")
     text = opened(visitor).locator(IN_LOG).text_content() or ""
     answer = visitor.page.request.get(visitor.page.url).text()
     assert text.count("\n") == 400
@@ -79,7 +78,7 @@ def test_without_script_a_log_is_the_same_text(new_visitor: NewVisitor) -> None:
 
 
 def test_ten_thousand_lines_stay_fast_and_a_part_that_is_replaced_keeps_the_search(new_visitor: NewVisitor) -> None:
-    page = opened(new_visitor())
+    page = opened(new_visitor("fred"))
     took_ms = page.evaluate(
         """async count => {
             const log = document.querySelector("[data-log]");

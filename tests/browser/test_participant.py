@@ -70,12 +70,10 @@ def choose_and_submit(page: Page, path: Path, *, kind: str = "Predictions", note
     page.get_by_role("button", name="Submit", exact=True).click()
 
 
-def with_team(new_visitor: NewVisitor, site: BrowserSite, name: str) -> Visitor:
-    """A new person with a team, at the page to submit on."""
-    visitor = new_visitor()
-    sign_up(visitor, site, name)
+def with_team(new_visitor: NewVisitor, name: str) -> Visitor:
+    """Somebody who joins, which gives a team, at the page to submit on."""
+    visitor = new_visitor(name)
     visitor.join("gap")
-    visitor.name_team("gap", f"Team {name}")
     visitor.visit("/competitions/gap/submissions/?phase=test-dev")
     return visitor
 
@@ -139,10 +137,8 @@ def test_two_people_sign_up_found_a_team_submit_and_stand_on_the_leaderboard(
     assert '"submission": "sha256:' in Path(receipt.value.path()).read_text().replace('":"', '": "')
 
 
-def test_a_code_submission_shows_its_log_and_budget_while_it_runs(
-    new_visitor: NewVisitor, site: BrowserSite, folder: Path
-) -> None:
-    visitor = with_team(new_visitor, site, "lena")
+def test_a_code_submission_shows_its_log_and_budget_while_it_runs(new_visitor: NewVisitor, folder: Path) -> None:
+    visitor = with_team(new_visitor, "lena")
     visitor.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = visitor.page
     choose_and_submit(page, write_code(folder, GOOD_PROGRAM), kind="Code", note="ridge")
@@ -163,8 +159,8 @@ def test_a_code_submission_shows_its_log_and_budget_while_it_runs(
     assert page.locator("#live").get_attribute("hx-get") is None
 
 
-def test_a_running_submission_can_be_cancelled(new_visitor: NewVisitor, site: BrowserSite, folder: Path) -> None:
-    page = with_team(new_visitor, site, "mika").page
+def test_a_running_submission_can_be_cancelled(new_visitor: NewVisitor, folder: Path) -> None:
+    page = with_team(new_visitor, "mika").page
     choose_and_submit(page, write_code(folder, SLOW_PROGRAM), kind="Code")
     page.get_by_role("link", name="code.zip").click()
     expect(page.locator("[data-follow]").first).to_contain_text("step", timeout=SCORED_WITHIN_MS)
@@ -179,10 +175,8 @@ def test_a_running_submission_can_be_cancelled(new_visitor: NewVisitor, site: Br
     expect(stop).to_have_count(0)
 
 
-def test_a_wrong_file_is_named_and_the_form_can_be_used_again(
-    new_visitor: NewVisitor, site: BrowserSite, folder: Path
-) -> None:
-    visitor = with_team(new_visitor, site, "otto")
+def test_a_wrong_file_is_named_and_the_form_can_be_used_again(new_visitor: NewVisitor, folder: Path) -> None:
+    visitor = with_team(new_visitor, "otto")
     page = visitor.page
     visitor.expect_on_console("status of 422")
     error = page.locator("[data-upload-error]")
@@ -230,11 +224,8 @@ def test_a_page_that_follows_says_when_it_cannot(new_visitor: NewVisitor) -> Non
     )  # and not a form to sign in
 
 
-def test_a_team_name_that_is_taken_is_said_beside_the_form_as_it_was_filled_in(
-    new_visitor: NewVisitor, site: BrowserSite
-) -> None:
-    visitor = new_visitor()
-    sign_up(visitor, site, "rosa")
+def test_a_team_name_that_is_taken_is_said_beside_the_form_as_it_was_filled_in(new_visitor: NewVisitor) -> None:
+    visitor = new_visitor("rosa")
     visitor.join("gap")
     visitor.name_team("gap", "aromatics")
     expect(visitor.page.get_by_role("alert")).to_contain_text("Another team of this competition is called")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import random
 import re
+import shutil
 import zipfile
 from pathlib import Path
 
@@ -19,16 +20,22 @@ PART_BYTES = 8 * 1024 * 1024
 UPLOADS = re.compile("/api/v1/uploads/[0-9a-f-]{36}/$")
 
 
-@pytest.fixture
-def big_code(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def three_parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A code submission of three parts, which no compression makes smaller."""
-    path = tmp_path / "code.zip"
+    path: Path = tmp_path_factory.mktemp("three-parts") / "code.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("metadata.yaml", "command: python3 $program/main.py\n")
         archive.writestr("main.py", "import shutil\nshutil.copy('/app/program/answer.npz', '/app/output/answer.npz')\n")
         archive.writestr("answer.npz", prediction("test-dev", 0.33))
         archive.writestr("weights.bin", random.Random(4).randbytes(20 * 1024 * 1024))
     return path
+
+
+@pytest.fixture
+def big_code(three_parts: Path, tmp_path: Path) -> Path:
+    """A copy of its own for each test: one changes it."""
+    return Path(shutil.copy(three_parts, tmp_path))
 
 
 def to_submit(new_visitor: NewVisitor, who: str) -> Visitor:
