@@ -82,18 +82,8 @@ def fill(folder: Path, now: datetime) -> None:
     over(ended)
     launcher(cluster, now)
     annotated_rows(gap)
-    for name in (
-        "sam",
-        "kim",
-        "mia",
-        "pia",
-        "uwe",
-        "quin",
-        "lena",
-        "mika",
-        "otto",
-        "rosa",
-    ):  # without a team; each test signs in as its own
+    without_team = ("sam", "kim", "mia", "pia", "uwe", "quin", "lena", "mika", "otto", "rosa")
+    for name in without_team:  # each test signs in as its own
         person(name)
     (folder / "queue_token").write_text(queue_issue_token(queue))
     (folder / "queue_token").chmod(0o600)
