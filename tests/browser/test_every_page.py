@@ -1,4 +1,4 @@
-"""Every page: no serious axe violation, light or dark; fits a phone; readable without script."""
+"""Every kind of page: no serious axe violation, light or dark; fits a phone; readable without script."""
 
 from __future__ import annotations
 
