@@ -162,6 +162,12 @@ class Engine(Protocol):
     def kill(self, container: str) -> None:
         """End all of it at once; no error when it has ended already."""
 
+    def was_out_of_memory(self, spec: StageSpec, state: ContainerState) -> bool:
+        """True if the kernel ended a process of this container, which has ended, for its memory.
+
+        `state` may not say so: the engine may hear of it after the end.
+        """
+
     def was_signalled(self, container: str, since: datetime) -> bool:
         """True if the engine was told to kill or stop the container since then; it forgets after a while."""
 

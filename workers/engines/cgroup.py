@@ -5,8 +5,11 @@ import time
 from pathlib import Path
 
 from workers.engines.base import Usage
+from workers.protocol.limits import MIB
 
 CGROUP_ROOT = Path("/sys/fs/cgroup")
+HOST_COUNTERS = Path("/proc/vmstat")
+SLACK_BYTES = 8 * MIB  # more than the kernel takes at a time, a huge page included: nearer to a limit, it was met
 REMOVE_PAUSES_S = (0.0, 0.01, 0.04, 0.1)  # the kernel lets go of a dead container's group a little late
 
 
@@ -86,6 +89,11 @@ def _remove_folder(folder: Path) -> bool:
     except OSError:  # the engine is still leaving it
         return False
     return True
+
+
+def host_oom_kills() -> int:
+    """Processes of this host that the kernel ended for want of memory since it started, in any group."""
+    return _named_integers(HOST_COUNTERS).get("oom_kill", 0)
 
 
 def _integer(path: Path) -> int | None:

@@ -3,7 +3,7 @@
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -331,6 +331,8 @@ class StageRun:
             self._watch.cancel(reason)
 
     def _evidence(self, state: ContainerState, killed_by: str | None, elapsed_s: float | None) -> Evidence:
+        if killed_by is None:
+            state = replace(state, oom_killed=self.engine.was_out_of_memory(self.spec, state))
         if state.started_at is None or state.finished_at is None:
             raise SandboxError("engine_error", f"the container {self.spec.name} is {state.status} without having run")
         wall = _wall_s((state.finished_at - state.started_at).total_seconds(), elapsed_s)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gc
 import threading
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
-from tests.contract.engines.conftest import Stage, empty_registry
-from workers.engines import engine_for
+from tests.contract.engines.conftest import LIMITS, Stage, empty_registry
+from workers.engines import cgroup, engine_for
 from workers.engines.docker import client
 from workers.engines.faults import is_of_host
 from workers.engines.spec import Mount
@@ -166,8 +168,22 @@ def test_a_gpu_that_the_host_does_not_have_is_the_hosts_fault(stage: Stage) -> N
 def test_memory_beyond_the_limit_ends_the_program_and_is_said(stage: Stage) -> None:
     stage.needs(HeldLimit.MEMORY)
     state = stage.ended(*python("x = []\nwhile True:\n    x.append(bytearray(8 << 20))"))
-    assert state.oom_killed
     assert state.exit_code != 0
+    assert stage.engine.was_out_of_memory(stage.specs[-1], state)
+    not_said_with_the_end = replace(state, oom_killed=False)
+    assert stage.engine.was_out_of_memory(stage.specs[-1], not_said_with_the_end)
+
+
+@pytest.mark.parametrize("files", [0, 2 * LIMITS.memory_bytes // LIMITS.output_bytes])
+def test_the_exit_code_of_a_kill_says_nothing_of_memory_even_where_written_files_filled_it(
+    stage: Stage, files: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counters = tmp_path / "vmstat"  # else programs of other tests count, which run out of memory at the same time
+    counters.write_text("oom_kill 7\n")
+    monkeypatch.setattr(cgroup, "HOST_COUNTERS", counters)
+    writing = f"for n in range({files}):\n    with open(f'/app/output/{{n}}', 'wb') as file:\n        file.write(bytes(4 << 20))"
+    state = stage.ended(*python(f"import os\n{writing}\nos._exit(137)"))
+    assert (state.exit_code, stage.engine.was_out_of_memory(stage.specs[-1], state)) == (137, False)
 
 
 def test_both_streams_are_collected_in_the_order_in_which_they_were_written(stage: Stage) -> None:

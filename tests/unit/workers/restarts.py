@@ -115,6 +115,9 @@ class FakeEngine:
     def list(self, labels: Mapping[str, str]) -> Collection[str]:
         return [name for name, state in list(self._containers.items()) if labels.items() <= dict(state.labels).items()]
 
+    def was_out_of_memory(self, spec: StageSpec, state: ContainerState) -> bool:
+        return state.oom_killed
+
     def was_signalled(self, container: str, since: datetime) -> bool:
         return False
 

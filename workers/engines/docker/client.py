@@ -26,7 +26,7 @@ from urllib3.exceptions import HTTPError, ReadTimeoutError
 
 import docker
 from workers.engines.base import ContainerState, EngineFacts, Usage, never
-from workers.engines.cgroup import Cgroup, group_names
+from workers.engines.cgroup import SLACK_BYTES, Cgroup, group_names, host_oom_kills
 from workers.engines.docker.config import container_config, seccomp_profile
 from workers.engines.faults import is_of_host
 from workers.engines.images import ImageFacts, hook_variables, unsuitable
@@ -38,6 +38,7 @@ CALL_TIMEOUT_S = 60
 WAIT_ROUND_S = 30  # a wait is asked again this often: one that the engine forgot is not waited for for ever
 PULL_TIMEOUT_S = 3600
 LOAD_TIMEOUT_S = 3600
+KILLED = 137  # the exit code after SIGKILL
 SHELL = "/bin/sh"
 
 
@@ -93,6 +94,7 @@ class DockerEngine:
             # No proxy stands before a socket of this host; looking for one anew cost each call a tenth of its time.
             self._with_shell: dict[str, bool] = {}  # by digest
             self._facts: EngineFacts | None = None
+            self._oom_kills_before: dict[str, int] = {}  # by group: the host's count when its container was prepared
             self.api.trust_env = not self.api.base_url.startswith("http+docker://")
 
     def facts(self) -> EngineFacts:
@@ -247,6 +249,7 @@ class DockerEngine:
 
     def prepare(self, spec: StageSpec) -> str:
         """See `Engine`."""
+        self._oom_kills_before[spec.group] = host_oom_kills()
         container = self._create(spec)
         image = spec.image_facts
         if image.volumes and (uncovered := self._volumes(container)):
@@ -284,6 +287,7 @@ class DockerEngine:
 
     def release(self, group: str) -> bool:
         """See `Engine`."""
+        self._oom_kills_before.pop(group, None)
         return self.cgroup(group).remove()
 
     def groups(self, key: str) -> Collection[str]:
@@ -317,6 +321,22 @@ class DockerEngine:
         """SIGKILL to all of it; no error when it has ended already."""
         with engine_errors("killing the container", besides=(404, 409)):
             self.api.kill(container)
+
+    def was_out_of_memory(self, spec: StageSpec, state: ContainerState) -> bool:
+        """See `Engine`.
+
+        A kill by the kernel and the end of the container reach Docker by two ways; where the end was first, Docker may never say so.
+        Cgroup v1 counts no kills in a group that is left. There, it takes three facts: the exit code, memory at its limit, and that
+        the kernel ended some process of the host for its memory meanwhile.
+        """
+        if state.oom_killed or state.exit_code != KILLED:
+            return state.oom_killed
+        usage = self.usage(spec.group)
+        if self.cgroup(spec.group).version != "v1":
+            return bool(usage.oom_kills)
+        before = self._oom_kills_before.get(spec.group)
+        met_limit = (usage.memory_peak_bytes or 0) >= spec.limits.memory_bytes - SLACK_BYTES
+        return met_limit and before is not None and host_oom_kills() > before
 
     def was_signalled(self, container: str, since: datetime) -> bool:
         """True if the engine was told to kill or stop the container since then; it forgets after a while."""

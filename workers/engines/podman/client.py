@@ -8,24 +8,22 @@ import threading
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
 from workers.engines.base import ContainerState, EngineFacts, Usage
-from workers.engines.cgroup import Cgroup, group_names
+from workers.engines.cgroup import SLACK_BYTES, Cgroup, group_names
 from workers.engines.docker import config
-from workers.engines.docker.client import CALL_TIMEOUT_S, DockerEngine, engine_errors, filter_digest
+from workers.engines.docker.client import CALL_TIMEOUT_S, KILLED, DockerEngine, engine_errors, filter_digest
 from workers.engines.docker.config import PROFILE
 from workers.engines.podman.config import LABEL_GROUP, container_specification
-from workers.engines.podman.memory import SLACK_BYTES, KillWatch
+from workers.engines.podman.memory import KillWatch
 from workers.engines.spec import StageSpec
 from workers.errors import SandboxError
 from workers.protocol.hosts import HeldLimit
 
 LIBPOD: Final = "v4.0.0/libpod"  # its oldest version that has what is used here; newer ones answer it
-KILLED: Final = 137
 HOME_PREFIXES: Final = ("localhost/", "docker.io/library/", "docker.io/")
 CONTROLLERS: Final = {"memory": HeldLimit.MEMORY, "pids": HeldLimit.PROCESSES, "cpu": HeldLimit.CPUS}
 # Podman without root says so of users that are there, where it looks them up for two containers at once for the first time.
@@ -113,18 +111,11 @@ class PodmanEngine(DockerEngine):
         facts = self._facts or self.facts()
         return Cgroup(group, version=facts.cgroup_version, driver=facts.cgroup_driver, base=self._base)
 
-    def read_state(self, facts: dict[str, Any]) -> ContainerState:
-        """Read Podman's answer to an inspection of a container; its word on memory is amended by the kernel's."""
-        state = super().read_state(facts)
-        if state.oom_killed or state.never_started:
-            return state
-        return replace(state, oom_killed=self._was_out_of_memory(state))
-
-    def _was_out_of_memory(self, state: ContainerState) -> bool:
-        group = state.labels.get(LABEL_GROUP)
-        if not group or not self._has_groups:
-            return False
-        cgroup = self.cgroup(group)
+    def was_out_of_memory(self, spec: StageSpec, state: ContainerState) -> bool:
+        """See `Engine`. Podman's own word is amended by the kernel's."""
+        if state.oom_killed or not self._has_groups:
+            return state.oom_killed
+        cgroup = self.cgroup(spec.group)
         if cgroup.version != "v1":
             return bool(cgroup.read().oom_kills)
         killed = self._kills.has_killed(cgroup)

@@ -8,14 +8,9 @@ is taken for one.
 import os
 import threading
 from pathlib import Path
-from typing import Final
 
 from workers.engines.cgroup import CGROUP_ROOT, Cgroup
 from workers.errors import SandboxError
-from workers.protocol.limits import MIB
-
-# More than the kernel takes at a time, a huge page included: the parent's limit is met first.
-SLACK_BYTES: Final = 8 * MIB
 
 
 class KillWatch:
