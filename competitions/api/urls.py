@@ -5,7 +5,6 @@ from typing import Final
 from django.contrib.auth.decorators import login_not_required
 from django.urls import path, reverse_lazy
 from django.views.generic import RedirectView
-from drf_spectacular.views import SpectacularAPIView
 
 from competitions.api.views import (
     bundles,
@@ -17,6 +16,7 @@ from competitions.api.views import (
     notifications,
     people,
     pushes,
+    schema,
     settings,
     submissions,
     uploads,
@@ -27,7 +27,7 @@ REFERENCE: Final = reverse_lazy("web:docs-page", args=["reference/api/"])
 COMPETITION: Final = "competitions/<slug:slug>/"
 PHASE: Final = f"{COMPETITION}phases/<slug:phase_slug>/"
 urlpatterns = [
-    path("schema/", SpectacularAPIView.as_view(), name="schema"),
+    path("schema/", schema.Schema.as_view(), name="schema"),
     path("docs/", login_not_required(RedirectView.as_view(url=REFERENCE)), name="docs"),
     path("me/", people.Me.as_view(), name="me"),
     path("competitions/", competitions.CompetitionList.as_view(), name="competitions"),

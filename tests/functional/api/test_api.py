@@ -299,10 +299,14 @@ def test_a_robot_registers_founds_a_team_and_invites(site: Scenario) -> None:
 
 
 def test_the_schema_describes_every_call(site: Scenario) -> None:
-    text = body_text(Client().get(reverse("api:schema")))
+    schema = reverse("api:schema")
+    text = body_text(Client().get(schema))
     for name in ("submissions_create", "uploads_append", "competitions_list"):
         assert name in text
     assert "/api/worker/" not in text
+    as_json = Client().get(schema, {"format": "json"})
+    assert "/api/v1/submissions/" in as_json.json()["paths"]
+    assert as_json["Content-Type"] == "application/vnd.oai.openapi+json"
 
 
 def test_the_inbox_is_read_and_marked_as_read(site: Scenario) -> None:
