@@ -94,8 +94,8 @@ def _overrun(dest: Path) -> Baseline:
     return Baseline(
         competition=SLUG,
         name="overrun",
-        title="All pairs of molecules",
-        description="Needs far more time than the budget grants, and is stopped.",
+        title="Gaps from a server",
+        description="Asks a server again and again; runs have no network, and so its time passes.",
         kind="code",
         phase="test-dev",
         filename=filename,

@@ -31,7 +31,7 @@ SLUG = "pcqm4mv2-small"
 TEST_SPLITS = ("test-dev", "test-challenge")
 MINI_ROWS = 40  # of the validation split, whose gaps everybody has: what code runs on first
 MINI = "mini"  # in names of folders
-TIME_LIMIT_S = 45  # the ridge takes 3 s of one core, or 15 on a busy laptop; the overrun takes all of it
+TIME_LIMIT_S = 45  # the ridge takes 3 s of one core, or 15 on a busy laptop; the program that waits takes all of it
 MIB = 1024**2
 DEFAULT_IMAGE = "podium/runtime:1"
 RUNNING_FOR = timedelta(weeks=4)  # how long the competition has been open when it is set up

@@ -17,7 +17,7 @@ RENDERERS: Final = {"json": OpenApiJsonRenderer, "yaml": OpenApiYamlRenderer}
 
 @cache
 def schema_document(file_format: str) -> bytes:
-    """The document as JSON or YAML, one for everybody. Drawn once in a process: it takes a fifth of a second."""
+    """The document as JSON or YAML, one for everybody; drawn once in a process, as it takes a while."""
     schema = SchemaGenerator().get_schema(public=True)  # type: ignore[no-untyped-call]
     return force_bytes(RENDERERS[file_format]().render(schema, renderer_context={}))
 
