@@ -95,7 +95,7 @@ def _overrun(dest: Path) -> Baseline:
         competition=SLUG,
         name="overrun",
         title="Gaps from a server",
-        description="Asks a server again and again; runs have no network, and so its time passes.",
+        description="Asks a server again and again until its time is over: runs have no network.",
         kind="code",
         phase="test-dev",
         filename=filename,

@@ -3,7 +3,7 @@
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -331,8 +331,6 @@ class StageRun:
             self._watch.cancel(reason)
 
     def _evidence(self, state: ContainerState, killed_by: str | None, elapsed_s: float | None) -> Evidence:
-        if killed_by is None:
-            state = replace(state, oom_killed=self.engine.was_out_of_memory(self.spec, state))
         if state.started_at is None or state.finished_at is None:
             raise SandboxError("engine_error", f"the container {self.spec.name} is {state.status} without having run")
         wall = _wall_s((state.finished_at - state.started_at).total_seconds(), elapsed_s)
@@ -347,7 +345,7 @@ class StageRun:
         return Evidence(
             name=self.name,
             exit_code=state.exit_code,
-            oom_killed=state.oom_killed,
+            oom_killed=self.engine.was_out_of_memory(self.spec, state) if killed_by is None else state.oom_killed,
             killed_by=killed_by,
             started_at=state.started_at,
             finished_at=state.finished_at,

@@ -44,6 +44,7 @@ class FakeEngine:
         self.pulls: list[str] = []
         self.pull: Callable[[], None] = lambda: None
         self.kill_works = True
+        self.is_out_of_memory = self.is_signalled = False
         self.removal_error = SandboxError("engine_error", "removing the container: could not kill it")
         self.waited_for: set[str] = set()
         self._containers: dict[str, ContainerState] = {}
@@ -116,10 +117,10 @@ class FakeEngine:
         return [name for name, state in list(self._containers.items()) if labels.items() <= dict(state.labels).items()]
 
     def was_out_of_memory(self, spec: StageSpec, state: ContainerState) -> bool:
-        return state.oom_killed
+        return self.is_out_of_memory
 
     def was_signalled(self, container: str, since: datetime) -> bool:
-        return False
+        return self.is_signalled
 
     def usage(self, group: str) -> Usage:
         return Usage(None, None, None, None)

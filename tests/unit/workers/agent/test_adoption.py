@@ -261,3 +261,14 @@ def test_a_limit_of_time_holds_while_a_restarted_worker_waits_for_the_site(
     service.stop()
     process.join(PATIENCE_S)
     assert not process.is_alive()
+
+
+@pytest.mark.parametrize(("is_signalled", "verdict"), [(True, "killed_from_outside"), (False, "out_of_memory")])
+def test_a_container_that_somebody_killed_is_the_hosts_also_where_memory_seems_to_have_run_out(
+    restarts: Restarts, is_signalled: bool, verdict: str
+) -> None:
+    restarts.engine.is_out_of_memory, restarts.engine.is_signalled = True, is_signalled
+    restarts.leave(restarts.job("r1")).started("ingestion").ended("ingestion", exit_code=137)
+    begin(restarts.service())
+    within(lambda: restarts.site.results, "it is answered for")
+    assert restarts.site.results["r1"].code == verdict
