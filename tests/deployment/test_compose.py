@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import json
@@ -117,13 +118,14 @@ class Stack:
         return containers
 
     def wait_until_ready(self) -> None:
+        """The reconciler has done its first round, too."""
         give_up = time.monotonic() + 300
         while time.monotonic() < give_up:
-            try:
-                if requests.get(f"{self.url}/readyz", timeout=30).ok:
+            with contextlib.suppress(requests.ConnectionError, requests.Timeout):
+                ready = requests.get(f"{self.url}/readyz", timeout=30)
+                if ready.ok and not any(fault.startswith("reconciler:") for fault in ready.json()["degraded"]):
                     return
-            except (requests.ConnectionError, requests.Timeout):
-                time.sleep(0.3)
+            time.sleep(0.3)
         pytest.fail(f"the site does not answer:\n{self.compose('logs', '--tail', '50')}")
 
 
