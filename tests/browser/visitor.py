@@ -85,11 +85,14 @@ class Visitor:
         self.faults.clear()
 
     def visit(self, path: str) -> Page:
-        """Open a page of the site."""
+        """Open a page of the site, again where a change of the network broke off a part of it."""
         for pause_ms in (200, 1000, 3000):
+            before = len(self.faults)
             try:
                 self.page.goto(self.url + path)
-                return self.page
+                if not any(NETWORK_CHANGED in fault for fault in self.faults[before:]):
+                    return self.page
+                del self.faults[before:]  # of a page that was not whole
             except PlaywrightError as error:
                 if NETWORK_CHANGED not in error.message and ERROR_PAGE not in error.message:
                     raise
