@@ -30,6 +30,8 @@ FORMAT: Final = 1
 DESCRIPTION: Final = "reference.json"
 TABLE_DESCRIPTION: Final = "metric.json"
 """Where the reference data are a table; see `scoring.tables.table_reference`."""
+OWN_METRIC: Final = "metric.py"
+"""A metric of one's own: the file lies beside `TABLE_DESCRIPTION`."""
 
 _ANY_NUMBER: Final = ("<f8", "<f4", "<i8", "<i4", "<i2")
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Literal, NotRequired, TypedDict
 
 from scoring.benchmarks.datasets import Description
-from scoring.tables.recognise import PreviewDocument
+from scoring.tables.previews import PreviewDocument
 
 
 class About(TypedDict):

@@ -12,6 +12,7 @@ import polars as pl
 
 import scoring
 from examples.writing import OPEN_FOR, copy_parts, instant, main, write_yaml
+from scoring.reference import OWN_METRIC
 from scoring.tables import table_reference
 from scoring.tables.baselines import sample_submission
 from scoring.tables.reading.files import write_table
@@ -49,7 +50,7 @@ def build_bundle(dest: Path, *, now: datetime) -> Path:
     write_table(train, data / "train.csv")
     write_table(test.drop("minutes"), data / "test.csv")
     write_table(sample_submission(solution, SCHEMA), dest / "sample_submission.csv")
-    own = table_reference.ChosenMetric(table_reference.OWN_METRIC, key="cost", parameters={"late_cost": 3.0})
+    own = table_reference.ChosenMetric(OWN_METRIC, key="cost", parameters={"late_cost": 3.0})
     known = table_reference.reference_for(
         solution, [own], id_column="id", targets=["minutes"], usage_column="Usage", schema=SCHEMA
     )

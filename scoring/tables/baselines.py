@@ -13,8 +13,7 @@ import polars as pl
 from scoring.metrics.metric import Floats, Metric, Parameters, Settings
 from scoring.tables.align import read_ids
 from scoring.tables.columns import LEAST, as_booleans, distinct_classes, schema_for
-from scoring.tables.reading.delimited import name_on_one_line
-from scoring.tables.schema import Column, TableSchema, Value
+from scoring.tables.schema import Column, TableSchema, Value, name_on_one_line
 
 _SOME_DAY: Final = datetime(2000, 1, 1)  # noqa: DTZ001  # a date as tables have them
 _BY_MEDIAN: Final = (

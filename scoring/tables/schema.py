@@ -1,6 +1,7 @@
 """The schema of a table of predictions: its id column, and its columns with types and values."""
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -199,3 +200,16 @@ def _is_whole(value: object, lowest: int) -> bool:
 def _require(right: bool, where: str, what: str, should: str) -> None:
     if not right:
         raise ScoringInputError("bad_schema", where, what, should)
+
+
+def name_on_one_line(name: str) -> str:
+    r"""The name with a blank for each line break and the blanks around it.
+
+    >>> name_on_one_line(" a \n\n b\r\nc ")
+    ' a b c '
+    """
+    first, *others = re.split("[\r\n]+", name)
+    if not others:
+        return name
+    *middle, last = others
+    return " ".join([first.rstrip(), *filter(None, map(str.strip, middle)), last.lstrip()])

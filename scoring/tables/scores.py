@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scoring import metrics
 from scoring.errors import ScoringInputError
 from scoring.metrics.metric import Floats, Metric, Rows, mean_over_groups, no_value
+from scoring.reference import OWN_METRIC
 from scoring.replicates import Resampling, Sample
 from scoring.slices import Scored, Slicing
 from scoring.statistics import SampledScore
@@ -21,7 +22,7 @@ from scoring.tables.align import bad_reference, metric_rows
 from scoring.tables.check import read_reordered
 from scoring.tables.own_metric import MetricRefused, OwnMetric
 from scoring.tables.reading.file_types import is_table_name
-from scoring.tables.table_reference import OWN_METRIC, ChosenMetric, TableReference, read, solution_parts, without_usage
+from scoring.tables.table_reference import ChosenMetric, TableReference, read, solution_parts, without_usage
 from scoring.uploads import Refused, refusing, uploaded_files, write_samples
 
 _USUAL_NAMES: Final = ("submission", "predictions")

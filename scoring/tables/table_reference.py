@@ -17,7 +17,14 @@ from polars import selectors
 
 from scoring import metrics
 from scoring.errors import ScoringInputError
-from scoring.reference import FORMAT, TABLE_DESCRIPTION, bad_description, read_description, write_description
+from scoring.reference import (
+    FORMAT,
+    OWN_METRIC,
+    TABLE_DESCRIPTION,
+    bad_description,
+    read_description,
+    write_description,
+)
 from scoring.slices import MAX_SLICINGS
 from scoring.tables.align import bad_reference, read_ids
 from scoring.tables.columns import require_column, schema_for, schema_like
@@ -27,8 +34,6 @@ from scoring.tables.schema import TableSchema
 from scoring.tables.splitting import USAGE, USAGES, read_usage
 
 SOLUTION: Final = "solution"
-OWN_METRIC: Final = "metric.py"
-"""The name of a metric that lies as a file beside the description."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from competitions.organize.building.document import (
 )
 from competitions.organize.steps.table.metric import metric_facts
 from competitions.organize.steps.table.predictions import PREDICTIONS
-from competitions.organize.tables.writing import BASELINE, SAMPLE_ROLE
+from competitions.organize.tables.names import BASELINE, SAMPLE_ROLE
 from core.refusals import Refusal
 
 log = structlog.get_logger(__name__)

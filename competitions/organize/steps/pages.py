@@ -12,7 +12,7 @@ from competitions.organize.steps.questions import question_answered
 from competitions.organize.steps.step import Step, StepForm
 from competitions.organize.steps.table.data import SAMPLE
 from competitions.organize.steps.table.metric import metric_facts
-from competitions.organize.tables.writing import SAMPLE as MADE_SAMPLE
+from competitions.organize.tables.names import SAMPLE as MADE_SAMPLE
 from scoring.metrics import METRICS
 from scoring.tables.reading.file_types import table_ending
 

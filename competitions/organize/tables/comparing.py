@@ -13,7 +13,7 @@ import polars as pl
 from competitions.organize.answers import SolutionFacts
 from scoring.errors import ScoringInputError
 from scoring.metrics import metric as metric_named
-from scoring.reference import TABLE_DESCRIPTION
+from scoring.reference import OWN_METRIC, TABLE_DESCRIPTION
 from scoring.tables import table_reference
 from scoring.tables.align import read_ids
 from scoring.tables.columns import schema_for
@@ -50,7 +50,7 @@ def compare_solution(
             moved = _count_moved(_parts(rule, before), _parts(fresh, after))
             facts = _differences(rule, before, after, moved=moved, left_out=before.height - given.height)
             _remove_tables(folder)
-            metric_file = folder / table_reference.OWN_METRIC
+            metric_file = folder / OWN_METRIC
             own = metric_file.read_bytes() if metric_file.exists() else None
             table_reference.write(folder, after, fresh, metric_file=own)
             _try_on_sample(fresh, folder, sample)
@@ -59,7 +59,7 @@ def compare_solution(
 
 
 def _is_table_part(name: str) -> bool:
-    return name in (TABLE_DESCRIPTION, table_reference.OWN_METRIC) or name.startswith(f"{table_reference.SOLUTION}.")
+    return name in (TABLE_DESCRIPTION, OWN_METRIC) or name.startswith(f"{table_reference.SOLUTION}.")
 
 
 def unpack_tables(archive: zipfile.ZipFile, folder: Path) -> None:

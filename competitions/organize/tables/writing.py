@@ -10,6 +10,7 @@ from typing import Final
 import polars as pl
 
 from competitions.organize.answers import Plan, Split
+from competitions.organize.tables.names import BASELINE, SAMPLE, SAMPLE_ROLE
 from scoring.errors import ScoringInputError
 from scoring.metrics import metric as metric_named
 from scoring.tables import table_reference
@@ -17,17 +18,15 @@ from scoring.tables.align import read_ids
 from scoring.tables.baselines import constant_baseline, sample_submission
 from scoring.tables.check import check_table
 from scoring.tables.columns import require_column, schema_like
+from scoring.tables.matching import THE_SAMPLE, match_columns
 from scoring.tables.reading.encodings import wide_encoding, write_as_utf8
 from scoring.tables.reading.file_types import join_values, table_ending
 from scoring.tables.reading.files import LIMIT_BYTES, read_table
-from scoring.tables.samples import THE_SAMPLE, match_columns, require_sample, schema_with_names
+from scoring.tables.samples import require_sample, schema_with_names
 from scoring.tables.schema import TableSchema
 from scoring.tables.splitting import USAGE, read_usage, with_usage, with_usage_by_time
 
-SAMPLE_ROLE: Final = "sample_submission"
 PLAIN_TEXTS: Final = (".csv", ".tsv", ".tab", ".jsonl", ".ndjson")
-SAMPLE: Final = "sample_submission.csv"
-BASELINE: Final = "constant_baseline.csv"
 
 
 def write_files(target: str, plan: Plan) -> dict[str, object]:

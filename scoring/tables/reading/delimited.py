@@ -18,6 +18,7 @@ import polars as pl
 
 from scoring.errors import ScoringInputError
 from scoring.tables.reading.encodings import require_utf8
+from scoring.tables.schema import name_on_one_line
 
 _START_BYTES: Final = 1 << 20  # the header ends within
 _FIRST_LINES: Final = 10_000
@@ -79,19 +80,6 @@ def _read_layout(path: Path, *, is_tsv: bool) -> Layout:
         raise ScoringInputError("unknown_format", "the header", "a quote in it does not end", "end it") from error
     names = tuple(map(name_on_one_line, header))
     return Layout(names, separator, "\r" if "\r" in outside and "\n" not in outside else "\n")
-
-
-def name_on_one_line(name: str) -> str:
-    r"""The name with a blank for each line break and the blanks around it.
-
-    >>> name_on_one_line(" a \n\n b\r\nc ")
-    ' a b c '
-    """
-    first, *others = re.split("[\r\n]+", name)
-    if not others:
-        return name
-    *middle, last = others
-    return " ".join([first.rstrip(), *filter(None, map(str.strip, middle)), last.lstrip()])
 
 
 def _read_start(path: Path) -> str:

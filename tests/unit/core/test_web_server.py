@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import runpy
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterable
@@ -26,6 +28,13 @@ def test_the_demo_is_served_as_production_is() -> None:
     demo = web_command(8000)
     production = runpy.run_path(str(REPOSITORY / "docker" / "gunicorn.conf.py"))
     assert demo[demo.index("--worker-class") + 1] == production["worker_class"]
+
+
+def test_a_process_of_the_site_loads_no_library_of_tables() -> None:
+    """It would take a seventh of the start and 30 MB; tables are read in a program of its own."""
+    script = "import sys, config.wsgi, config.urls; print(sorted({'polars', 'sklearn', 'pandas'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=REPOSITORY, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
 
 
 def test_the_server_closes_an_idle_connection_later_than_a_compute_worker_asks_again(settings: Any) -> None:

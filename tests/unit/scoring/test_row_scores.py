@@ -12,8 +12,9 @@ import pytest
 from scoring import program, reference
 from scoring.errors import ScoringInputError
 from scoring.formats import submissions
+from scoring.reference import OWN_METRIC
 from scoring.row_scores import sampled_score
-from scoring.tables.table_reference import OWN_METRIC, ChosenMetric, reference_for, write
+from scoring.tables.table_reference import ChosenMetric, reference_for, write
 
 SOLUTION = pl.DataFrame(
     {"id": [3, 1, 2, 4], "price": [1.0, 2.0, 4.0, 8.0], "w": [1.0, 1.0, 2.0, 4.0], "g": ["a", "a", "b", "b"]}

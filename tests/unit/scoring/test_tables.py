@@ -24,12 +24,14 @@ from scoring.metrics import METRICS
 from scoring.tables.align import find_places, metric_rows, read_ids, reorder
 from scoring.tables.baselines import constant_baseline, sample_submission
 from scoring.tables.check import check_table
-from scoring.tables.columns import metrics_for, schema_for
+from scoring.tables.choices import metrics_for
+from scoring.tables.columns import schema_for
 from scoring.tables.commands import find_fault
+from scoring.tables.matching import match_columns
 from scoring.tables.reading.encodings import EXCEL_STEPS
 from scoring.tables.reading.files import Source, open_table, read_table, write_table
 from scoring.tables.recognise import preview_table, recognise, require_plain_numbers
-from scoring.tables.samples import match_columns, require_sample
+from scoring.tables.samples import require_sample
 from scoring.tables.schema import Column, TableSchema
 from scoring.tables.splitting import read_usage, with_usage
 from scoring.tables.table_reference import ChosenMetric, reference_for

@@ -11,8 +11,8 @@ from competitions.organize.answers import Solution
 from competitions.organize.steps.step import Step, StepForm
 from competitions.organize.steps.table.data import Choices, column_names, sample_preview, solution_preview
 from core.fields import SHORT_TEXT
+from scoring.tables.previews import ColumnDocument
 from scoring.tables.reading.file_types import join_values
-from scoring.tables.recognise import ColumnDocument
 
 if TYPE_CHECKING:
     from competitions.organize.models import CompetitionDraft

@@ -18,10 +18,10 @@ from competitions.organize.steps.table.data import (
 from scoring.errors import ScoringInputError
 from scoring.metrics import METRICS
 from scoring.metrics.metric import Metric, Parameter
-from scoring.tables.columns import metrics_for, prediction_names
-from scoring.tables.recognise import TablePreview
+from scoring.reference import OWN_METRIC
+from scoring.tables.choices import metrics_for, prediction_names
+from scoring.tables.previews import TablePreview
 from scoring.tables.schema import Value
-from scoring.tables.table_reference import OWN_METRIC
 
 if TYPE_CHECKING:
     from competitions.organize.models import CompetitionDraft

@@ -10,7 +10,7 @@ from competitions.organize.steps.table.data import answer_texts, predicted_in_sa
 from competitions.organize.steps.table.metric import MetricForm, expected_names
 from scoring.errors import ScoringInputError
 from scoring.metrics import METRICS
-from scoring.tables.samples import ColumnMatch, match_columns
+from scoring.tables.matching import ColumnMatch, match_columns
 
 if TYPE_CHECKING:
     from competitions.organize.models import CompetitionDraft
