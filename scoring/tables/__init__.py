@@ -1,4 +1,4 @@
 """Competitions whose files are tables: reading, recognising, checking, splitting and scoring.
 
-Needs the extra ``podium[tables]``; nothing outside this package imports it at load time.
+Reading needs the extra ``podium[tables]``. What a site knows of tables needs none of it: `schema`, `previews`, `choices`, `matching`.
 """

@@ -1,4 +1,4 @@
-"""Which column of an organizer's sample submission answers which target."""
+"""The columns of an organizer's sample submission, matched with the targets that they answer."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

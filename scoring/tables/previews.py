@@ -1,4 +1,4 @@
-"""A table at a first look, as recognising it gives it: its columns, its first rows, and what its columns may be."""
+"""A table at a first look: its columns with their kinds, its first rows, and the columns' likely roles."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal, Required, TypedDict, cast
