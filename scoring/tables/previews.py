@@ -1,4 +1,4 @@
-"""A table at a first look: its columns with their kinds, its first rows, and the columns' likely roles."""
+"""A table at a first look: its first rows, and its columns with their kinds and likely roles."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal, Required, TypedDict, cast
