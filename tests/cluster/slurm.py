@@ -306,19 +306,14 @@ class ClusterSite(Cluster):
 
         return list(RunEvent.objects.filter(run=run).order_by("pk").values_list("note", flat=True))
 
-    def ends(self, run: uuid.UUID) -> list[str]:
-        """The ends of a run's attempts before the last, in words."""
-        from competitions.runs.models import Attempt
-
-        return list(Attempt.objects.filter(run=run, outcome="queued").values_list("detail", flat=True))
-
     def history(self, run: uuid.UUID) -> str:
         """The events of a run and the ends of its attempts, for the message of a failure."""
-        from competitions.runs.models import RunEvent
+        from competitions.runs.models import Attempt, RunEvent
 
         events = RunEvent.objects.filter(run=run).values_list("at", "actor", "target", "note")
         lines = [f"{at:%H:%M:%S.%f} {actor}: {target} {note}" for at, actor, target, note in events]
-        return "\n".join([f"run {run}", *lines, *self.ends(run)])
+        ends = Attempt.objects.filter(run=run).values_list("detail", flat=True)
+        return "\n".join([f"run {run}", *lines, *ends])
 
     def described(self, runs: dict[uuid.UUID, float]) -> str:
         """For the message of a failure."""

@@ -31,7 +31,7 @@ def test_the_demo_is_served_as_production_is() -> None:
 
 
 def test_a_process_of_the_site_loads_no_library_of_tables() -> None:
-    """It would take a tenth of the start and 28 MB; tables are read in a program of their own."""
+    """It would take a tenth of the start and 28 MB; it is loaded where tables are read."""
     script = "import sys, config.wsgi, config.urls; print(sorted({'polars', 'sklearn', 'pandas'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=REPOSITORY, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
