@@ -91,7 +91,7 @@ def run_call(work: Callable[[], Any] | Call, bounds: Bounds, **watch: Any) -> An
 @contextmanager
 def one_interpreter_for_calls() -> Iterator[None]:
     """Tables, replicates, gaps and images are read in one other interpreter, not each in a new one."""
-    from competitions.bundles import samples
+    from competitions.bundles import unpacking
     from competitions.catalog.texts import images
     from competitions.discussions import images as post_images
     from competitions.leaderboards.uncertainty import reading
@@ -100,7 +100,7 @@ def one_interpreter_for_calls() -> Iterator[None]:
     from competitions.winners import gaps
 
     with ExitStack() as patches:
-        for module in (reading, program, gaps, images, post_images, samples, checks):
+        for module in (reading, program, gaps, images, post_images, unpacking, checks):
             patches.enter_context(mock.patch.object(module, "run_bounded", run_call))
         yield
 

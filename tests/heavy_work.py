@@ -15,7 +15,8 @@ import pytest
 from django.conf import LazySettings
 from django.core.mail.backends.locmem import EmailBackend
 
-from competitions.bundles import cloning, exports, imports
+from competitions.bundles import exports, imports
+from competitions.bundles.importing import importer
 from files import archives
 
 HEAVY: list[tuple[Any, str]] = [
@@ -27,8 +28,8 @@ HEAVY: list[tuple[Any, str]] = [
     (zipfile.ZipFile, "extractall"),
     (tarfile, "open"),
     (archives, "check_zip"),
-    (cloning, "bundle_write"),
-    (cloning, "bundle_import"),
+    (importer, "bundle_write"),
+    (importer, "bundle_import"),
     (exports, "bundle_write"),
     (imports, "bundle_import"),
     (imports, "task_import"),

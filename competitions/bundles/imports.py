@@ -9,8 +9,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from accounts.models import User
-from competitions.bundles.cloning import competition_clone
-from competitions.bundles.importing.importer import Imported, bundle_import
+from competitions.bundles.importing.importer import Imported, bundle_import, competition_clone
 from competitions.bundles.importing.tasks import task_import
 from competitions.bundles.models import BundleImport
 from competitions.bundles.refusals import ORGANIZERS_ONLY, ORIGINAL_GONE

@@ -1,4 +1,4 @@
-"""Unpack an import's zip in a separate process, with kernel limits on memory and time."""
+"""Reading of an import's files in processes of their own, with kernel limits on memory and time."""
 
 import os
 import shutil
@@ -10,12 +10,13 @@ from pathlib import Path
 
 from django.conf import settings
 
-from core.background.bounded import Bounds, OverBounds, run_bounded
+from core.background.bounded import Bounds, Call, OverBounds, run_bounded
 from core.background.rows import RENEWALS
 from core.refusals import InvalidFile
 from files.archives import check_zip
 from files.bundles.archive import LIMITS, BundleFiles, unpack
 from files.bundles.faults import invalid
+from files.bundles.samples import Sample
 
 
 @contextmanager
@@ -26,9 +27,6 @@ def unpacked(
 
     Every zip inside has been read once, too, so reading it again stays within the bounds. `is_wanted` is asked now and
     then; when it says no, `Stopped` is raised.
-
-    once, too, so what an import does with them again costs no more than the bounds. `is_wanted` is asked now and then; when it says no,
-    `Stopped` is raised.
 
     Raises `InvalidBundle` for a zip that must not be unpacked, or that costs too much.
     """
@@ -72,3 +70,21 @@ def _place(path: Path, target: Path) -> None:
         os.link(path, target)
     except OSError:
         shutil.copyfile(path, target)
+
+
+FIND_FAULT = "scoring.tables.commands:find_sample_fault"
+
+
+def sample_fault(sample: Sample) -> str:
+    """The fault of a sample submission; empty for a right one."""
+    solution = None if sample.solution is None else (str(sample.solution), sample.solution.name)
+    arguments = {"path": str(sample.path), "file_name": sample.path.name, "schema": sample.schema, "solution": solution}
+    bounds = Bounds(wall_s=settings.CHECK_WALL_S, cpu_s=settings.CHECK_CPU_S, memory_bytes=settings.CHECK_MEMORY_BYTES)
+    try:
+        # The claim on the work is kept by a thread of its own, so nobody has to be asked.
+        answer = run_bounded(
+            Call(FIND_FAULT, arguments), bounds, is_wanted=lambda: True, every_s=settings.BACKGROUND_LEASE_S
+        )
+    except OverBounds as error:
+        return f"{sample.path.name} took more {error.what} to read than a check may use"
+    return str(answer.get("message", ""))

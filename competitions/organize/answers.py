@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Literal, NotRequired, TypedDict
+from typing import Final, Literal, NotRequired, TypedDict
 
 from scoring.benchmarks.datasets import Description
 from scoring.tables.previews import PreviewDocument
@@ -161,3 +161,8 @@ class Plan(TypedDict):
 
 
 Values = Mapping[str, object]
+
+# Names of the files that are written.
+SAMPLE_ROLE: Final = "sample_submission"
+SAMPLE: Final = "sample_submission.csv"
+BASELINE: Final = "constant_baseline.csv"

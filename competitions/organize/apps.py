@@ -9,9 +9,9 @@ class OrganizeConfig(AppConfig):
     def ready(self) -> None:
         from competitions.catalog.publishing import competition_publishing
         from competitions.organize.building.jobs import BUILD, draft_end
-        from competitions.organize.files import RECOGNITION
+        from competitions.organize.drafts import RECOGNITION
         from competitions.organize.hosts import host_forget
-        from competitions.organize.solutions.jobs import SOLUTION
+        from competitions.organize.solutions import SOLUTION
         from competitions.organize.workspace.days import count_days
         from competitions.organize.workspace.mails import ORGANIZERS_MAIL
         from competitions.people.deleting import account_ending

@@ -1,25 +1,34 @@
-"""Drafts: create, answer step by step, add files, discard. `building` makes the competition."""
+"""Drafts: begin, answer, add files that the background reads, discard. `building` builds them."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
+import structlog
+from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Sum
+from django.db.models import F, QuerySet, Sum
 
 from accounts.models import User
 from competitions.organize.building.removal import competition_remove
-from competitions.organize.files import RECOGNITION_JOB
 from competitions.organize.hosts import require_host
 from competitions.organize.models import CompetitionDraft, DraftFile
 from competitions.organize.refusals import ALREADY_PUBLISHED, ANSWERS_TOO_LONG, TOO_MANY_DRAFTS, DraftChangedElsewhere
 from competitions.organize.steps.step import FileSlot, require_ending
+from competitions.organize.tables.program import work_on_tables
 from competitions.resources.models import StoredFile, Upload
 from competitions.resources.orphans import mark_unneeded
+from competitions.resources.storage import local_copy
 from competitions.resources.uploads import UploadIncomplete
 from competitions.resources.versions import require_room
 from core.background import jobs
+from core.background.bounded import AnswerTooLong, OverBounds, Stopped
+from core.background.rows import Claim, claims
 
+log = structlog.get_logger(__name__)
+RECOGNITION_JOB: Final = "draft-file"
+TOO_WIDE: Final = "It has more columns, or longer names of columns, than this site can list. Upload a table with fewer."
+OURS: Final = "It could not be read by a fault of ours; the administrators find it in the log. Upload it again."
 MAX_DRAFTS: Final = 30
 MAX_CHARS: Final = 200_000  # of the texts of one step
 
@@ -124,3 +133,34 @@ def files_being_read(draft: CompetitionDraft, slots: Sequence[FileSlot]) -> list
 def find_file(draft: CompetitionDraft, role: str) -> DraftFile | None:
     """The draft's file in this place."""
     return next((file for file in draft.files.all() if file.role == role), None)
+
+
+def waiting_files() -> QuerySet[DraftFile]:
+    """Files that somebody must read, or is reading."""
+    return DraftFile.objects.filter(state=DraftFile.State.WAITING)
+
+
+@claims(waiting_files, "file")
+def recognition_perform(file: DraftFile, claimed: Claim) -> None:
+    """Read one file and store its description or error; do nothing if nobody asks for it any more."""
+    try:
+        answer = {"fault": OURS} if file.attempts > settings.BACKGROUND_ATTEMPTS else _read(file, claimed)
+    except Stopped:
+        log.info("recognition_stopped", file=file.pk)
+        return
+    state = DraftFile.State.FAILED if answer["fault"] else DraftFile.State.FINISHED
+    claimed.release(state=state, fault=answer["fault"], preview=answer.get("preview", {}))
+
+
+RECOGNITION: Final = jobs.Job(RECOGNITION_JOB, waiting=waiting_files, perform=recognition_perform)
+
+
+def _read(file: DraftFile, claimed: Claim) -> dict[str, object]:
+    with local_copy(file.file) as path:
+        request = {"do": "recognise", "path": str(path), "file_name": file.file_name}
+        try:
+            return work_on_tables(request, is_wanted=claimed.renew, every_s=claimed.renew_every_s)
+        except AnswerTooLong:
+            return {"fault": TOO_WIDE}
+        except OverBounds as error:
+            return {"fault": f"It took more {error.what} to read than this site gives. Make it smaller."}

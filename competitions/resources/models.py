@@ -3,7 +3,7 @@
 import uuid
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from django.conf import settings
 from django.core.validators import RegexValidator
@@ -11,11 +11,9 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.fields.related import ForeignObjectRel
 
+from accounts.models import User
 from core.background.rows import AskedRow, ClaimedRow, asker_key
 from core.fields import OneLineField
-
-if TYPE_CHECKING:
-    from accounts.models import User
 
 SHA256_HEX = RegexValidator(r"\A[0-9a-f]{64}\Z", "64 lower-case hexadecimal digits of a SHA-256 digest.")
 
@@ -55,7 +53,7 @@ class RemovalGuard(ClaimedRow):
 
 
 class ResourceQuerySet(models.QuerySet["Resource"]):
-    def usable_by(self, user: "User") -> "ResourceQuerySet":
+    def usable_by(self, user: User) -> "ResourceQuerySet":
         """An organizer's own resources, public ones and shared ones; all for an administrator."""
         if user.is_superuser:
             return self

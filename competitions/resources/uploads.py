@@ -307,13 +307,7 @@ def _read(path: Path) -> Iterator[bytes]:
 
 
 def upload_whole(
-    *,
-    user: User,
-    file_name: str,
-    size_bytes: int,
-    chunks: Iterable[bytes],
-    now: datetime,
-    is_environment: bool = False,
+    *, user: User, file_name: str, size_bytes: int, chunks: Iterable[bytes], now: datetime, is_environment: bool = False
 ) -> Upload:
     """An upload that comes in one request."""
     upload = upload_begin(user=user, file_name=file_name, size_bytes=size_bytes, now=now, is_environment=is_environment)

@@ -10,14 +10,7 @@ from typing import Final, NamedTuple, TypedDict
 from files.bundles.archive import BundleFiles
 from files.bundles.reader import BundleReader, program_kind
 from files.bundles.rules import sort_phases
-from files.bundles.schema import (
-    TASK_FILES,
-    BudgetSpec,
-    CompetitionSpec,
-    LeaderboardSpec,
-    PhaseSpec,
-    TaskSpec,
-)
+from files.bundles.schema import TASK_FILES, BudgetSpec, CompetitionSpec, LeaderboardSpec, PhaseSpec, TaskSpec
 from files.code_check import check_code
 from files.environment import NOTHING, OwnEnvironment
 from files.refusals import Refusal

@@ -21,15 +21,7 @@ from files.bundles.error_messages import error_sentence
 from files.bundles.faults import InvalidBundle, Note, Report, Where, dotted
 from files.bundles.images import BundleImages
 from files.bundles.rules import remarks, rule_faults
-from files.bundles.schema import (
-    IGNORED,
-    PHASE_FILES,
-    TASK_FILES,
-    CompetitionSpec,
-    PhaseSpec,
-    Spec,
-    TaskSpec,
-)
+from files.bundles.schema import IGNORED, PHASE_FILES, TASK_FILES, CompetitionSpec, PhaseSpec, Spec, TaskSpec
 from files.refusals import InvalidFile
 from files.text import is_placeholder
 from workers.protocol.files.plain_yaml import NotPlainYaml, read_plain_yaml

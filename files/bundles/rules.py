@@ -327,10 +327,7 @@ def _deviation(column: ColumnSpec, board: LeaderboardSpec) -> Found:
             f"no other column has the key {column.podium.spread!r}, so there is no deviation to show; add one with that key, "
             f"with `hidden: true` if it is to be seen behind ± alone, or name one of the others: {', '.join(others) or 'none'}"
         )
-        yield (
-            (*column.where, "podium", "spread"),
-            message,
-        )
+        yield ((*column.where, "podium", "spread"), message)
 
 
 def _circles(board: LeaderboardSpec) -> Found:

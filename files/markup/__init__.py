@@ -19,15 +19,7 @@ from pygments.lexers import get_lexer_by_name
 from files.markup.formulas import mathml
 from files.markup.sanitizing import HTML_TAGS, TAGS, Rendering, ShownImage, harmless, no_images
 
-__all__ = [
-    "MARKUP_VERSION",
-    "MAX_CHARACTERS",
-    "Rendering",
-    "ShownImage",
-    "key_of",
-    "no_images",
-    "render",
-]
+__all__ = ["MARKUP_VERSION", "MAX_CHARACTERS", "Rendering", "ShownImage", "no_images", "render"]
 MAX_CHARACTERS: Final = 100_000  # of a text
 MARKUP_VERSION: Final = 1  # raised with each change of what a text becomes: stored HTML of another version is made anew
 

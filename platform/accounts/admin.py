@@ -7,16 +7,7 @@ from django.db.models import F, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
-from accounts.models import (
-    AddressTaken,
-    ApiToken,
-    Profile,
-    ProfileReport,
-    Scope,
-    User,
-    address_confirm,
-    token_create,
-)
+from accounts.models import AddressTaken, ApiToken, Profile, ProfileReport, Scope, User, address_confirm, token_create
 from accounts.people.profiles import profile_hide, profile_release, profile_reports_dismiss
 from accounts.views import person
 from core.guarded_admin import GuardedAdmin, ReadOnlyAdmin

@@ -178,13 +178,7 @@ def token_digest(token: str) -> str:
 
 
 def token_create(
-    *,
-    user: User,
-    name: str,
-    scopes: list[str],
-    expires_at: datetime,
-    secret: str = "",
-    agent: Agent | None = None,
+    *, user: User, name: str, scopes: list[str], expires_at: datetime, secret: str = "", agent: Agent | None = None
 ) -> tuple[ApiToken, str]:
     """Make a token; return its row and its secret, which is random unless given and is not stored.
 
@@ -273,9 +267,7 @@ class ProfileReport(models.Model):
 
     class Meta:
         ordering = ["-pk"]
-        constraints = [
-            models.UniqueConstraint(fields=["profile", "reporter"], name="profile_report_once_per_person"),
-        ]
+        constraints = [models.UniqueConstraint(fields=["profile", "reporter"], name="profile_report_once_per_person")]
         indexes = [models.Index(fields=["reporter", "-created_at"], name="profile_report_of_person")]
 
     def __str__(self) -> str:

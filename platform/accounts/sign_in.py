@@ -5,6 +5,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.auth_backends import AuthenticationBackend
+from allauth.account.forms import LoginForm
 from allauth.account.models import EmailAddress
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
@@ -117,3 +118,13 @@ def _at_site(value: Any) -> Any:
     if not isinstance(value, str) or not value.startswith(("http://", "https://")):
         return value
     return settings.SITE_URL + urlunsplit(("", "", *urlsplit(value)[2:]))
+
+
+class SignInForm(LoginForm):  # type: ignore[misc]  # allauth has no types
+    """The sign-in form; it also takes the field `username`, as programs for other Django sites send it."""
+
+    def __init__(self, *args: Any, data: Any = None, **kwargs: Any) -> None:
+        if data is not None and "login" not in data and "username" in data:
+            data = data.copy()
+            data["login"] = data["username"]
+        super().__init__(*args, data=data, **kwargs)

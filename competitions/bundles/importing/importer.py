@@ -1,4 +1,4 @@
-"""Making a competition from a bundle, all of it or nothing, with a report on everything in it."""
+"""Making a competition from a bundle, or as a clone: all of it or nothing, with a report."""
 
 import tempfile
 from collections.abc import Callable
@@ -11,9 +11,10 @@ from django.db import transaction
 
 from accounts.models import User
 from competitions.bundles.importing.creation import Maker
-from competitions.bundles.importing.parts import Part
 from competitions.bundles.importing.references import References
-from competitions.bundles.samples import sample_fault
+from competitions.bundles.importing.rows import Part
+from competitions.bundles.unpacking import sample_fault
+from competitions.bundles.writer import bundle_write
 from competitions.catalog.models import Competition
 from competitions.compute.models import Queue
 from competitions.resources.models import StoredFile
@@ -123,3 +124,29 @@ def stored_parts(files: BundleFiles, reader: BundleReader, scratch: Path, progre
         is_new = not StoredFile.objects.filter(sha256=sha256).exists()
         stored[name] = Part(store_path(path, sha256=sha256), file_name, is_new)
     return stored
+
+
+def competition_clone(
+    *,
+    competition: Competition,
+    by: User,
+    now: datetime,
+    progress: Progress = quiet,
+    record: Callable[[Imported], None] = keep_no_record,
+) -> Competition:
+    """Clone a competition as a draft of `by`, without participants; its files use no extra space.
+
+    Tasks of others that it uses are shared with the original.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = bundle_write(competition=competition, target=Path(folder) / "clone.zip", with_files=True, by=by)
+        imported = bundle_import(
+            source=path,
+            owner=by,
+            queue=competition.queue,
+            now=now,
+            progress=progress,
+            record=record,
+            reads_samples=False,
+        )
+    return imported.competition

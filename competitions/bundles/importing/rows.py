@@ -1,10 +1,13 @@
-"""A competition's rows in a bundle: existing ones to change, new ones, and those left out."""
+"""A competition's rows in a bundle: stored files, existing rows to change, new ones, those left out."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from django.db.models import Model
+
+from competitions.resources.models import StoredFile
 
 RowT = TypeVar("RowT", bound=Model)
 
@@ -44,3 +47,12 @@ def write(row: RowT, *, is_checked: bool = True, **fields: Any) -> RowT:
         row.full_clean()
     row.save()
     return row
+
+
+@dataclass(frozen=True)
+class Part:
+    """A stored file, its name for downloads, and if its content was new to the site."""
+
+    file: StoredFile
+    file_name: str
+    is_new: bool

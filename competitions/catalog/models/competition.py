@@ -1,7 +1,7 @@
 """Competitions, the series that they are tracks of, and who organizes them."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
@@ -9,20 +9,18 @@ from django.core.validators import MinValueValidator, URLValidator
 from django.db import models
 from django.db.models import Q, Value
 
+from accounts.models import User
 from competitions.compute.images import validate_image_name
 from competitions.compute.models import Queue
 from competitions.resources.models import StoredFile
 from core.fields import SHORT_TEXT, LongTextField, OneLineField
-
-if TYPE_CHECKING:
-    from accounts.models import User
 
 MOST_TAGS: Final = 8  # of one competition
 TAG_LENGTH: Final = 30
 
 
 class CompetitionQuerySet(models.QuerySet["Competition"]):
-    def visible_to(self, user: "User | AnonymousUser") -> "CompetitionQuerySet":
+    def visible_to(self, user: User | AnonymousUser) -> "CompetitionQuerySet":
         """Published competitions, and the drafts of their organizers."""
         if user.is_superuser:
             return self
@@ -31,7 +29,7 @@ class CompetitionQuerySet(models.QuerySet["Competition"]):
             return self.filter(published)
         return self.filter(published | Q(pk__in=CompetitionOrganizer.objects.filter(user=user).values("competition")))
 
-    def managed_by(self, user: "User | AnonymousUser") -> "CompetitionQuerySet":
+    def managed_by(self, user: User | AnonymousUser) -> "CompetitionQuerySet":
         """Those that the user organizes; all of them for an administrator."""
         if user.is_superuser:
             return self
@@ -319,7 +317,7 @@ class Competition(models.Model):
             ),
         ]
 
-    def is_visible_to(self, user: "User | AnonymousUser") -> bool:
+    def is_visible_to(self, user: User | AnonymousUser) -> bool:
         """The rule of `visible_to` for one row; a query only for a draft."""
         return self.is_published or Competition.objects.visible_to(user).filter(pk=self.pk).exists()
 
@@ -331,7 +329,7 @@ class Competition(models.Model):
         """Words by which people look for competitions."""
         return [tag for tag in self.tag_line.split(",") if tag]
 
-    def admits_at_once(self, user: "User") -> bool:
+    def admits_at_once(self, user: User) -> bool:
         """Accepting the rules is enough for this person or service account; else an organizer decides."""
         is_open = self.registration_policy == self.RegistrationPolicy.OPEN
         return is_open or (self.allow_robot_submissions and user.is_robot)

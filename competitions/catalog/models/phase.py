@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import F, Q
 
+from accounts.models import User
 from competitions.catalog.models.competition import Competition
 from competitions.catalog.models.sections import (
     SECTIONS,
@@ -29,12 +30,11 @@ from core.fields import SHORT_TEXT, LongTextField, OneLineField
 from workers.protocol.runtimes import image_contents
 
 if TYPE_CHECKING:
-    from accounts.models import User
     from competitions.catalog.models.board import Leaderboard
 
 
 class PhaseQuerySet(models.QuerySet["Phase"]):
-    def visible_to(self, user: "User | AnonymousUser") -> "PhaseQuerySet":
+    def visible_to(self, user: User | AnonymousUser) -> "PhaseQuerySet":
         return self.filter(competition__in=Competition.objects.visible_to(user))
 
 

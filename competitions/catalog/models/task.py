@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -10,16 +10,14 @@ from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import F, Q
 
+from accounts.models import User
 from competitions.catalog.models.competition import Competition
 from competitions.resources.models import Resource
 from core.fields import SHORT_TEXT, LongTextField, OneLineField
 
-if TYPE_CHECKING:
-    from accounts.models import User
-
 
 class TaskQuerySet(models.QuerySet["Task"]):
-    def usable_by(self, user: "User") -> "TaskQuerySet":
+    def usable_by(self, user: User) -> "TaskQuerySet":
         """Tasks that this organizer may use: own, shared, and of competitions that they organize."""
         if user.is_superuser:
             return self
@@ -28,7 +26,7 @@ class TaskQuerySet(models.QuerySet["Task"]):
         shared = Q(is_public=True) | Q(pk__in=user.shared_tasks.values("pk"))
         return self.filter(shared | Q(pk__in=self.model.objects.readable_by(user).values("pk")))
 
-    def readable_by(self, user: "User") -> "TaskQuerySet":
+    def readable_by(self, user: User) -> "TaskQuerySet":
         """Tasks whose programs and data this organizer may read; sharing a task does not share its labels."""
         if user.is_superuser:
             return self
@@ -193,7 +191,7 @@ class Task(models.Model):
                     "competition first."
                 )
 
-    def is_readable_by(self, user: "User") -> bool:
+    def is_readable_by(self, user: User) -> bool:
         """True for whom `readable_by` would list it, as it is now, saved or not."""
         if user.is_superuser or self.owner_id == user.pk:
             return True

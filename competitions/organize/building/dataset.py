@@ -74,11 +74,7 @@ def _program(name: str, facts: DatasetFacts) -> str:
 
 def _phase(answers: Answers, name: str, split: str, index: int, rows: int | None) -> dict[str, object]:
     last = split == LSC_SPLITS[1]
-    extra: dict[str, object] = {
-        "slug": split,
-        "accepts": ["prediction"],
-        "visibility": "sealed" if last else "public",
-    }
+    extra: dict[str, object] = {"slug": split, "accepts": ["prediction"], "visibility": "sealed" if last else "public"}
     if rows is not None:
         extra["prediction_format"] = {"dataset": name, "split": split, "rows": rows}
     return phase(answers, name=split, index=index, extra=extra)

@@ -7,7 +7,17 @@ from typing import Any, cast
 import structlog
 
 from competitions.catalog.models.sections.data import read_descriptions
-from competitions.organize.answers import Columns, MetricChoice, MetricFacts, Plan, Predictions, ScoreOnScale, Split
+from competitions.organize.answers import (
+    BASELINE,
+    SAMPLE_ROLE,
+    Columns,
+    MetricChoice,
+    MetricFacts,
+    Plan,
+    Predictions,
+    ScoreOnScale,
+    Split,
+)
 from competitions.organize.building.document import (
     Answers,
     Bounded,
@@ -22,7 +32,6 @@ from competitions.organize.building.document import (
 )
 from competitions.organize.steps.table.metric import metric_facts
 from competitions.organize.steps.table.predictions import PREDICTIONS
-from competitions.organize.tables.names import BASELINE, SAMPLE_ROLE
 from core.refusals import Refusal
 
 log = structlog.get_logger(__name__)

@@ -39,9 +39,7 @@ class BoardForm(CompetitionForm):
     class Meta:
         model = Leaderboard
         fields = setting_names(Leaderboard)
-        labels: ClassVar[dict[str, str]] = {
-            "index": "Place",
-        }
+        labels: ClassVar[dict[str, str]] = {"index": "Place"}
 
     def __init__(
         self,

@@ -18,8 +18,7 @@ from competitions.organize.editing.change_form import CompetitionForm
 from competitions.organize.editing.deletions import Deletion
 from competitions.organize.refusals import DELETION_CHANGED
 from competitions.submissions.models import Submission
-from competitions.teams.models import RegistrationQuestion
-from competitions.teams.questions import answers_given, impact_of_registration_question, save_registration_question
+from competitions.teams.models import Registration, RegistrationQuestion
 from competitions.web.forms import offer
 
 SHARED_FIELDS = ("title", "help_text", "kind", "choices", "is_required", "key", "index")
@@ -82,10 +81,31 @@ class RegistrationQuestionForm(QuestionForm):
         help_texts: ClassVar[dict[str, str]] = SHARED_HELP
 
     def consequences(self, now: datetime) -> list[str]:
-        return list(impact_of_registration_question(self.instance, now)) if self.has_changed() else []
+        return list(_impact_of_registration_question(self.instance)) if self.has_changed() else []
 
     def write(self, now: datetime) -> RegistrationQuestion:
-        return save_registration_question(self.instance)
+        question: RegistrationQuestion = self.instance
+        question.full_clean()
+        question.save()
+        return question
+
+
+def _impact_of_registration_question(question: RegistrationQuestion) -> Iterator[str]:
+    """Sentences on what writing it does to people who have registered."""
+    registered = Registration.objects.filter(competition=question.competition_id).count()
+    if not question.pk and registered:
+        yield f"{registered:,} {_people(registered)} registered already: they see it when they next accept a version of the rules."
+    elif question.pk and (answered := _answers_given(question)):
+        yield f"{answered:,} {_people(answered)} answered it as it was; their answers stay as they are."
+
+
+def _answers_given(question: RegistrationQuestion) -> int:
+    """The number of people who have answered it."""
+    return Registration.objects.filter(competition=question.competition_id, answers__has_key=question.key).count()
+
+
+def _people(count: int) -> str:
+    return "person has" if count == 1 else "people have"
 
 
 class FactQuestionForm(QuestionForm):
@@ -149,7 +169,7 @@ def question_deletion(question: AskedQuestion) -> Deletion:
 
 def _of_answers(question: AskedQuestion) -> Iterator[str]:
     if isinstance(question, RegistrationQuestion):
-        if count := answers_given(question):
+        if count := _answers_given(question):
             yield f"{count:,} answer{'' if count == 1 else 's'} stay with the registrations, in the list and in downloads."
     elif isinstance(question, Question):
         if count := _submissions_with(question):

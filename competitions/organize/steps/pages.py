@@ -6,13 +6,13 @@ from typing import Final, cast
 from django import forms
 from django.template.loader import render_to_string
 
+from competitions.organize.answers import SAMPLE as MADE_SAMPLE
 from competitions.organize.answers import MetricChoice
 from competitions.organize.models import CompetitionDraft
 from competitions.organize.steps.questions import question_answered
 from competitions.organize.steps.step import Step, StepForm
 from competitions.organize.steps.table.data import SAMPLE
 from competitions.organize.steps.table.metric import metric_facts
-from competitions.organize.tables.names import SAMPLE as MADE_SAMPLE
 from scoring.metrics import METRICS
 from scoring.tables.reading.file_types import table_ending
 

@@ -2,18 +2,16 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from django import forms
 from django.http import QueryDict
 
+from competitions.organize.models import CompetitionDraft
 from competitions.organize.refusals import WRONG_KIND_OF_FILE
 from core.refusals import InvalidFile
 from scoring.errors import ScoringInputError
 from scoring.tables.reading.file_types import require_no_spreadsheet
-
-if TYPE_CHECKING:
-    from competitions.organize.models import CompetitionDraft
 
 FORMATS: Final = (".csv", ".tsv", ".parquet", ".jsonl", ".npz")
 TABLES: Final = (*(name + packed for name in FORMATS for packed in ("", ".gz", ".zst")), ".zip")
@@ -52,7 +50,7 @@ class FileSlot:
 class StepForm(forms.Form):
     """The form of a step. What it may be sent with can depend on the draft's files and earlier answers."""
 
-    def __init__(self, draft: "CompetitionDraft", data: Mapping[str, object] | None = None) -> None:
+    def __init__(self, draft: CompetitionDraft, data: Mapping[str, object] | None = None) -> None:
         self.draft = draft
         super().__init__(data)
         self.prepare()
@@ -80,10 +78,10 @@ class Step:
     preview: str = ""
     intro: str = ""
     template: str = "form"
-    is_asked: Callable[["CompetitionDraft"], bool] = lambda draft: True
+    is_asked: Callable[[CompetitionDraft], bool] = lambda draft: True
 
 
-def bound(form: type[StepForm], draft: "CompetitionDraft", answers: Mapping[str, Sequence[str]] | None) -> StepForm:
+def bound(form: type[StepForm], draft: CompetitionDraft, answers: Mapping[str, Sequence[str]] | None) -> StepForm:
     """The form with these answers, as they were sent; with its defaults where there are none."""
     if answers is None:
         return form(draft)
@@ -93,9 +91,7 @@ def bound(form: type[StepForm], draft: "CompetitionDraft", answers: Mapping[str,
     return form(draft, data)
 
 
-def form_values(
-    step: Step, draft: "CompetitionDraft", answers: Mapping[str, Sequence[str]]
-) -> dict[str, object] | None:
+def form_values(step: Step, draft: CompetitionDraft, answers: Mapping[str, Sequence[str]]) -> dict[str, object] | None:
     """These answers as the step's form reads them; None where they are not right."""
     form = bound(step.form, draft, answers)
     return form.cleaned_data if form.is_valid() else None

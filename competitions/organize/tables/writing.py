@@ -9,8 +9,7 @@ from typing import Final
 
 import polars as pl
 
-from competitions.organize.answers import Plan, Split
-from competitions.organize.tables.names import BASELINE, SAMPLE, SAMPLE_ROLE
+from competitions.organize.answers import BASELINE, SAMPLE, SAMPLE_ROLE, Plan, Split
 from scoring.errors import ScoringInputError
 from scoring.metrics import metric as metric_named
 from scoring.tables import table_reference

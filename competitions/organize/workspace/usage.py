@@ -9,15 +9,7 @@ from competitions.catalog.models import Competition
 from competitions.compute.models import Queue
 from competitions.runs.accounting.gpu_hours import GpuAllowance, allowance, allowances
 from competitions.runs.accounting.months import Month
-from competitions.runs.accounting.usage import (
-    ClusterUse,
-    Use,
-    UseRow,
-    cluster_use,
-    slots_in,
-    use_rows,
-    waiting_times,
-)
+from competitions.runs.accounting.usage import ClusterUse, Use, UseRow, cluster_use, slots_in, use_rows, waiting_times
 from competitions.runs.models import GpuHours
 
 MOST_ROWS: Final = 20  # of phases and teams; the CSV has all
@@ -82,12 +74,7 @@ def _competitions(queue: Queue, used: Sequence[UseRow], month: Month, now: datet
             each.pk: each for each in Competition.objects.filter(queue=queue).order_by("title")[:MOST_COMPETITIONS]
         }
     shown = [
-        CompetitionUse(
-            competition=competition,
-            use=uses.get(pk, Use()),
-            allowance=left.get(pk),
-            own_hours=own.get(pk),
-        )
+        CompetitionUse(competition=competition, use=uses.get(pk, Use()), allowance=left.get(pk), own_hours=own.get(pk))
         for pk, competition in rows.items()
     ]
     return sorted(shown, key=lambda row: (-row.use.gpu_hours, -row.use.hours, row.competition.title))

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from competitions.bundles.cloning import competition_clone
-from competitions.bundles.importing.importer import Imported, bundle_import
+from competitions.bundles.importing.importer import Imported, bundle_import, competition_clone
 from competitions.bundles.writer import bundle_write
 from competitions.catalog.models import Competition, ImageUpload, PageImage
 from competitions.catalog.texts.images import image_request

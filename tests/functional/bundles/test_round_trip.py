@@ -18,8 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from accounts.models import Scope, User, token_create
-from competitions.bundles.cloning import competition_clone
-from competitions.bundles.importing.importer import bundle_import
+from competitions.bundles.importing.importer import bundle_import, competition_clone
 from competitions.bundles.imports import (
     _step,
     import_begin,

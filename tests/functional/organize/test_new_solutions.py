@@ -16,8 +16,7 @@ from django.urls import reverse
 from competitions.catalog.models import Phase, Proposal, ProposedFile, Task
 from competitions.organize.models import NewSolution
 from competitions.organize.refusals import FILE_CHANGED_ELSEWHERE
-from competitions.organize.solutions.changes import solution_upload, solution_use
-from competitions.organize.solutions.jobs import SOLUTION
+from competitions.organize.solutions import SOLUTION, solution_upload, solution_use
 from competitions.resources.models import Resource
 from competitions.resources.storage import open_stored, store_bytes
 from competitions.submissions.models import Submission

@@ -81,13 +81,7 @@ class IntakeSection(Section):
     )
 
     form: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "What is submitted": (
-            "accepts_predictions",
-            "accepts_code",
-            "accepts_datasets",
-            "prediction_format",
-            "tasks",
-        ),
+        "What is submitted": ("accepts_predictions", "accepts_code", "accepts_datasets", "prediction_format", "tasks"),
         "Agents, text files and Codabench": ("agents", "text_files", "as_on_codabench"),
     }
     api: ClassVar[tuple[str, ...]] = (

@@ -1,21 +1,19 @@
 """The columns of the solution: id, targets, weights, groups and slices."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from django import forms
 from django.core.exceptions import ValidationError
 
 from competitions.catalog.models.sections.data import MOST_COLUMNS, read_descriptions, validate_descriptions
 from competitions.organize.answers import Solution
+from competitions.organize.models import CompetitionDraft
 from competitions.organize.steps.step import Step, StepForm
 from competitions.organize.steps.table.data import Choices, column_names, sample_preview, solution_preview
 from core.fields import SHORT_TEXT
 from scoring.tables.previews import ColumnDocument
 from scoring.tables.reading.file_types import join_values
-
-if TYPE_CHECKING:
-    from competitions.organize.models import CompetitionDraft
 
 
 class ColumnsForm(StepForm):
@@ -111,7 +109,7 @@ class ColumnsForm(StepForm):
             self.add_error("id_column", f"{what} Give both files the same ids.")
 
 
-def public_columns(draft: "CompetitionDraft") -> list[str]:
+def public_columns(draft: CompetitionDraft) -> list[str]:
     """The columns of the tables that teams get, each once, as many as can be described."""
     roles = ("training", "test", "sample_submission")
     names = list(dict.fromkeys(name for role in roles for name in column_names(draft, role)))
@@ -158,7 +156,7 @@ def _left_out(names: list[str], why: str) -> str:
     return f"Not ticked: {join_values(names, show=8)}, because {why}. Tick them if teams predict them."
 
 
-def column_shapes(draft: "CompetitionDraft", targets: Sequence[str]) -> list[dict[str, object]]:
+def column_shapes(draft: CompetitionDraft, targets: Sequence[str]) -> list[dict[str, object]]:
     """The distribution of these columns, as bars."""
     solution = solution_preview(draft)
     if solution is None:

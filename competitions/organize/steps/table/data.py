@@ -1,12 +1,10 @@
 """The tables of a draft: places for files, and what was recognised in them."""
 
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 from competitions.organize.answers import Solution
+from competitions.organize.models import CompetitionDraft
 from competitions.organize.steps.step import FileSlot, Step
-
-if TYPE_CHECKING:
-    from competitions.organize.models import CompetitionDraft
 
 Choices = list[tuple[str, str]]
 SOLUTION: Final = FileSlot(
@@ -23,31 +21,31 @@ SAMPLE: Final = FileSlot(
 )
 
 
-def table_preview(draft: "CompetitionDraft", role: str) -> Solution | None:
+def table_preview(draft: CompetitionDraft, role: str) -> Solution | None:
     """The preview of a table; None until it was read."""
     file = next((file for file in draft.files.all() if file.role == role), None)
     return cast("Solution", file.preview) if file is not None and file.preview else None
 
 
-def solution_preview(draft: "CompetitionDraft") -> Solution | None:
+def solution_preview(draft: CompetitionDraft) -> Solution | None:
     return table_preview(draft, SOLUTION.role)
 
 
-def sample_preview(draft: "CompetitionDraft") -> Solution | None:
+def sample_preview(draft: CompetitionDraft) -> Solution | None:
     return table_preview(draft, SAMPLE.role)
 
 
-def column_names(draft: "CompetitionDraft", role: str = SOLUTION.role) -> list[str]:
+def column_names(draft: CompetitionDraft, role: str = SOLUTION.role) -> list[str]:
     table = table_preview(draft, role)
     return [column["name"] for column in table["columns"]] if table else []
 
 
-def answer_texts(draft: "CompetitionDraft", step: str, name: str) -> list[str]:
+def answer_texts(draft: CompetitionDraft, step: str, name: str) -> list[str]:
     texts: list[str] = draft.answers.get(step, {}).get(name, [])
     return texts
 
 
-def predicted_in_sample(draft: "CompetitionDraft") -> dict[str, bool]:
+def predicted_in_sample(draft: CompetitionDraft) -> dict[str, bool]:
     """The prediction columns of the sample submission, if there is one, and if they hold numbers."""
     sample, identity = sample_preview(draft), "".join(answer_texts(draft, "columns", "id_column")[:1])
     columns = sample["columns"] if sample else []

@@ -1,12 +1,13 @@
 """The metric of a table competition, further ones beside it, and the predictions that they need."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from django import forms
 from django.core.exceptions import ValidationError
 
 from competitions.organize.answers import MetricChoice, MetricFacts
+from competitions.organize.models import CompetitionDraft
 from competitions.organize.steps.step import FileSlot, Step, StepForm
 from competitions.organize.steps.table.data import (
     Choices,
@@ -23,15 +24,12 @@ from scoring.tables.choices import metrics_for, prediction_names
 from scoring.tables.previews import TablePreview
 from scoring.tables.schema import Value
 
-if TYPE_CHECKING:
-    from competitions.organize.models import CompetitionDraft
-
 OWN: Final = OWN_METRIC  # the metric is a Python file of the organizer's
 Predicted = tuple[str, str, tuple[str, ...] | None]  # layout, kind, and names where they are known
 MOST_FURTHER: Final = 9
 
 
-def allowed_metrics(draft: "CompetitionDraft") -> list[Metric]:
+def allowed_metrics(draft: CompetitionDraft) -> list[Metric]:
     """The metrics that the chosen targets allow, the likeliest first."""
     solution, targets = solution_preview(draft), answer_texts(draft, "columns", "targets")
     if solution is None or not set(targets) <= set(column_names(draft)) or not targets:
@@ -46,16 +44,14 @@ def allowed_metrics(draft: "CompetitionDraft") -> list[Metric]:
     )
 
 
-def expected_names(
-    draft: "CompetitionDraft", metric: Metric, parameters: Mapping[str, object]
-) -> tuple[str, ...] | None:
+def expected_names(draft: CompetitionDraft, metric: Metric, parameters: Mapping[str, object]) -> tuple[str, ...] | None:
     """The columns that a team predicts for the metric; None where the page does not know all classes."""
     targets = answer_texts(draft, "columns", "targets")
     classes = _classes(draft, targets[0]) if metric.prediction.layout == "per class" else ()
     return None if classes is None else prediction_names(metric, targets, metric.settings(parameters), classes)
 
 
-def _classes(draft: "CompetitionDraft", target: str) -> list[Value] | None:
+def _classes(draft: CompetitionDraft, target: str) -> list[Value] | None:
     """The classes of a column as the scoring library has them; None where they are too many or too long."""
     solution = solution_preview(draft)
     column = next((column for column in solution["columns"] if column["name"] == target), None) if solution else None

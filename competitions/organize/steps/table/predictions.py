@@ -1,19 +1,17 @@
 """The columns of the sample submission that answer the targets."""
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from django import forms
 from django.core.exceptions import ValidationError
 
+from competitions.organize.models import CompetitionDraft
 from competitions.organize.steps.step import Step, StepForm, bound
 from competitions.organize.steps.table.data import answer_texts, predicted_in_sample, sample_preview, solution_preview
 from competitions.organize.steps.table.metric import MetricForm, expected_names
 from scoring.errors import ScoringInputError
 from scoring.metrics import METRICS
 from scoring.tables.matching import ColumnMatch, match_columns
-
-if TYPE_CHECKING:
-    from competitions.organize.models import CompetitionDraft
 
 
 class PredictionsForm(StepForm):
@@ -45,7 +43,7 @@ class PredictionsForm(StepForm):
         return {"columns": chosen}
 
 
-def expected_columns(draft: "CompetitionDraft") -> dict[str, bool] | None:
+def expected_columns(draft: CompetitionDraft) -> dict[str, bool] | None:
     """The columns that teams predict, and if they hold numbers; None where that is not known yet."""
     metric = METRICS.get("".join(answer_texts(draft, "metric", "metric")[:1]))
     if metric is None or solution_preview(draft) is None or not answer_texts(draft, "columns", "targets"):
@@ -61,7 +59,7 @@ def expected_columns(draft: "CompetitionDraft") -> dict[str, bool] | None:
     return {name: not is_class or types.get(name) == "integer" for name in names}
 
 
-def asks_for_columns(draft: "CompetitionDraft") -> bool:
+def asks_for_columns(draft: CompetitionDraft) -> bool:
     """True where the sample submission has columns of its own that answer the targets."""
     return sample_preview(draft) is not None and expected_columns(draft) is not None
 

@@ -2,16 +2,14 @@
 
 from bisect import bisect_left
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from django import forms
 
+from competitions.organize.models import CompetitionDraft
 from competitions.organize.steps.common import MOMENT, Moment
 from competitions.organize.steps.step import Step, StepForm
 from competitions.organize.steps.table.data import SOLUTION, Choices, column_names, solution_preview, table_preview
-
-if TYPE_CHECKING:
-    from competitions.organize.models import CompetitionDraft
 
 HOW: Final[Choices] = [
     ("random", "At random"),
@@ -70,7 +68,7 @@ class SplitForm(StepForm):
             )
 
 
-def dated_columns(draft: "CompetitionDraft", role: str = SOLUTION.role) -> dict[str, list[str]]:
+def dated_columns(draft: CompetitionDraft, role: str = SOLUTION.role) -> dict[str, list[str]]:
     """Quantiles of the columns of a table that hold dates alone."""
     table = table_preview(draft, role)
     return table.get("instants", {}) if table else {}
@@ -85,7 +83,7 @@ def _shown(instant: str) -> str:
     return instant.removesuffix("T00:00:00").replace("T", " ")[:16]
 
 
-def time_leak(draft: "CompetitionDraft", values: dict[str, object]) -> str:
+def time_leak(draft: CompetitionDraft, values: dict[str, object]) -> str:
     """A warning where the training data reach into the time that is predicted; empty where they do not."""
     name = str(values.get("time") or "")
     scored, training = dated_columns(draft).get(name), dated_columns(draft, "training").get(name)
@@ -98,13 +96,13 @@ def time_leak(draft: "CompetitionDraft", values: dict[str, object]) -> str:
     )
 
 
-def usage_column(draft: "CompetitionDraft") -> str | None:
+def usage_column(draft: CompetitionDraft) -> str | None:
     """The column of the solution that names the parts."""
     solution = solution_preview(draft)
     return solution["usage_column"] if solution else None
 
 
-def part_sizes(draft: "CompetitionDraft", values: dict[str, object]) -> list[tuple[str, int]]:
+def part_sizes(draft: CompetitionDraft, values: dict[str, object]) -> list[tuple[str, int]]:
     """About how many rows each part has, as the values say; nothing where they do not say it."""
     solution = solution_preview(draft)
     if solution is None:
@@ -123,7 +121,7 @@ def part_sizes(draft: "CompetitionDraft", values: dict[str, object]) -> list[tup
     return [("Public", public), ("Private", solution["rows"] - public)]
 
 
-def _sizes_by_time(draft: "CompetitionDraft", name: str, cut: str, rows: int) -> list[tuple[str, int]]:
+def _sizes_by_time(draft: CompetitionDraft, name: str, cut: str, rows: int) -> list[tuple[str, int]]:
     quantiles = dated_columns(draft).get(name)
     if not quantiles or not cut:
         return []

@@ -25,11 +25,10 @@ from competitions.organize.answers import ScoreOnScale
 from competitions.organize.building.jobs import build_request, draft_publish, draft_ready
 from competitions.organize.forms import PlanForm
 from competitions.organize.models import CompetitionDraft
-from competitions.organize.steps.paths import first_open
+from competitions.organize.steps.paths import first_open, step_rail
 from competitions.organize.steps.table.columns import column_shapes
 from competitions.organize.steps.table.data import answer_texts
 from competitions.organize.views.access import own_draft
-from competitions.organize.views.guided.rail import step_rail
 from competitions.runs.queue.positions import queue_positions
 from competitions.runs.records.logs import log_text
 from competitions.submissions.models import Submission

@@ -15,10 +15,9 @@ from competitions.organize import drafts
 from competitions.organize.models import CompetitionDraft
 from competitions.organize.previews import step_preview
 from competitions.organize.refusals import FILES_MISSING, DraftChangedElsewhere
-from competitions.organize.steps.paths import draft_path, find_slot, find_step, first_open, is_done
+from competitions.organize.steps.paths import draft_path, find_slot, find_step, first_open, is_done, step_rail
 from competitions.organize.steps.step import FileSlot, Step, StepForm, bound
 from competitions.organize.views.access import answer_upload, own_draft
-from competitions.organize.views.guided.rail import step_rail
 from competitions.resources.models import Upload
 from competitions.resources.rooms import takes_uploads
 from files.text import is_number

@@ -11,7 +11,7 @@ from competitions.catalog.models import Competition, Task
 from competitions.organize.editing.tasks import competition_tasks
 from competitions.organize.forms import ConfirmedForm
 from competitions.organize.models import NewSolution
-from competitions.organize.solutions.changes import (
+from competitions.organize.solutions import (
     solution_confirmation,
     solution_consequences,
     solution_leave,

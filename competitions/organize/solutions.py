@@ -1,29 +1,41 @@
-"""A new solution as organizers see it: uploaded, its consequences, proposed, left."""
+"""New solutions of table competitions: compared in the background, confirmed, and proposed."""
 
+import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from datetime import datetime
-from typing import Final, cast
+from pathlib import Path
+from typing import Any, Final, cast
 
+import structlog
+from django.conf import settings
 from django.db import transaction
+from django.db.models import QuerySet
 
 from accounts.models import User
-from competitions.catalog.models import Competition, Proposal, Task
+from competitions.catalog.models import Competition, Phase, Proposal, Task
 from competitions.leaderboards.rescoring.services import proposal_begin, proposal_put_file
 from competitions.organize.answers import SolutionFacts
 from competitions.organize.editing.data import Slot, count_scored, other_places, put_version, waiting_runs
 from competitions.organize.models import NewSolution
 from competitions.organize.refusals import FILE_CHANGED_ELSEWHERE
 from competitions.organize.steps.step import TABLES, require_ending
+from competitions.organize.tables.program import work_on_tables
 from competitions.resources.models import StoredFile, Upload
 from competitions.resources.orphans import mark_unneeded
+from competitions.resources.storage import local_copy, store_path
 from competitions.resources.uploads import UploadIncomplete
 from competitions.resources.versions import require_room
 from core.background import jobs
+from core.background.bounded import OverBounds, Stopped
+from core.background.rows import Claim, claims
 from core.confirmations import state_digest
 
+log = structlog.get_logger(__name__)
 SOLUTION_JOB: Final = "new-solution"
 FILE_NAME: Final = "reference_data.zip"
 REASON: Final = "The solution had faults, which are corrected."  # public once it is applied; organizers say more there
+OURS: Final = "It could not be read by a fault of ours; the administrators find it in the log. Upload it again."
 State = NewSolution.State
 
 
@@ -127,12 +139,63 @@ def solution_use(*, competition: Competition, task: Task, by: User, confirmed: s
         return None
     title = f"Corrected solution of {task.name}"[:200]
     proposal = proposal_begin(competition=competition, title=title, reason=REASON, by=by, now=now)
-    proposal_put_file(
-        proposal=proposal,
-        task=locked,
-        slot=slot.name,
-        file=reference,
-        file_name=file_name,
-        by=by,
-    )
+    proposal_put_file(proposal=proposal, task=locked, slot=slot.name, file=reference, file_name=file_name, by=by)
     return proposal
+
+
+def waiting_solutions() -> QuerySet[NewSolution]:
+    """New solutions that somebody must compare."""
+    return NewSolution.objects.filter(state=State.READING)
+
+
+@claims(waiting_solutions, "task__competition", "file", "compared_with")
+def solution_perform(solution: NewSolution, claimed: Claim) -> None:
+    """Compare one new solution; do nothing if nobody asks for it any more."""
+    try:
+        with claimed.kept():
+            _compare(solution, claimed)
+    except Stopped:
+        log.info("solution_comparison_stopped", solution=solution.pk)
+
+
+SOLUTION: Final = jobs.Job(
+    SOLUTION_JOB, waiting=waiting_solutions, perform=solution_perform, asked_at="asked_at", queue=jobs.Queue.LONG
+)
+
+
+def _compare(solution: NewSolution, claimed: Claim) -> None:
+    """Store what differs, and the reference data with the new solution; or the fault."""
+    if solution.attempts > settings.BACKGROUND_ATTEMPTS:
+        claimed.release(state=State.FAILED, fault=OURS)
+        return
+    with tempfile.TemporaryDirectory(prefix="solution-") as folder:
+        target = Path(folder) / "reference.zip"
+        answer = _answer(solution, target, claimed)
+        if answer["fault"]:
+            claimed.release(state=State.FAILED, fault=answer["fault"])
+            return
+        claimed.release(state=State.READY, facts=answer["facts"], reference=store_path(target))
+
+
+def _answer(solution: NewSolution, target: Path, claimed: Claim) -> dict[str, object]:
+    with ExitStack() as opened:
+        sample = _sample(solution.task)
+        request = {
+            "do": "compare",
+            "reference": str(opened.enter_context(local_copy(solution.compared_with))),
+            "path": str(opened.enter_context(local_copy(solution.file))),
+            "file_name": solution.file_name,
+            "sample": [str(opened.enter_context(local_copy(sample.file))), sample.file_name] if sample else None,
+            "target": str(target),
+        }
+        try:
+            return work_on_tables(request, is_wanted=claimed.renew, every_s=claimed.renew_every_s)
+        except OverBounds as error:
+            return {"fault": f"It took more {error.what} to compare than this site gives. Replace the zip instead."}
+
+
+def _sample(task: Task) -> Any:
+    """The sample submission of a phase that the task scores, if there is one."""
+    phases = Phase.objects.filter(tasks=task, sample_submission__isnull=False)
+    phase = phases.select_related("sample_submission__file").order_by("index", "pk").first()
+    return phase.sample_submission if phase is not None else None

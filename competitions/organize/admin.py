@@ -1,4 +1,4 @@
-"""Phases in the admin, by the workspace's form; saving a second time confirms the consequences."""
+"""Admin pages of hosting: phases by the workspace's form, and requests to host."""
 
 from typing import Any, ClassVar, cast
 from urllib.parse import parse_qs
@@ -18,8 +18,10 @@ from competitions.catalog.changes.impact import phase_costs
 from competitions.catalog.models import Competition, Phase
 from competitions.catalog.readiness import competition_warnings
 from competitions.organize.editing.phases import EXPLAINED, PhaseForm, new_phase_values
+from competitions.organize.hosts import host_request_decide
+from competitions.organize.models import HostRequest
 from core.confirmations import NeedsConfirmation
-from core.guarded_admin import GuardedAdmin
+from core.guarded_admin import GuardedAdmin, ReadOnlyAdmin
 from files.text import is_number
 
 
@@ -194,3 +196,31 @@ class PhaseAdmin(GuardedAdmin):
         """Tasks were stored with the phase; say what cannot work yet."""
         for warning in competition_warnings(form.competition):
             self.message_user(request, f"{warning.where}: {warning.text}", messages.WARNING)
+
+
+@admin.register(HostRequest)
+class HostRequestAdmin(ReadOnlyAdmin):
+    """Granting makes the person an organizer."""
+
+    list_display = ["user", "purpose", "state", "created_at", "decided_by"]
+    list_filter = ["state"]
+    list_select_related = ["user", "decided_by"]
+    search_fields = ["user__username", "user__email"]
+    actions = ["grant", "decline"]
+
+    @admin.action(description="Grant: they become organizers", permissions=["decide"])
+    def grant(self, request: HttpRequest, queryset: QuerySet[HostRequest]) -> None:
+        self._decide(request, queryset, grant=True)
+
+    @admin.action(description="Decline", permissions=["decide"])
+    def decline(self, request: HttpRequest, queryset: QuerySet[HostRequest]) -> None:
+        self._decide(request, queryset, grant=False)
+
+    def has_decide_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.is_superuser)
+
+    def _decide(self, request: HttpRequest, queryset: QuerySet[HostRequest], *, grant: bool) -> None:
+        assert isinstance(request.user, User), "the admin lets nobody else in"
+        rows, now = queryset.select_related("user"), timezone.now()
+        done = sum(host_request_decide(request=row, grant=grant, by=request.user, now=now) for row in rows)
+        self.message_user(request, f"{done} of {len(rows)} {'granted' if grant else 'declined'}.")

@@ -1,1 +1,0 @@
-"""New solutions of table competitions: compared, confirmed, and everything scored with them again."""
