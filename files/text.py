@@ -2,7 +2,8 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from itertools import chain, count
 from typing import Final
 
 NO_TERMS: Final = "The organizers of this competition have given no terms."
@@ -99,6 +100,16 @@ def is_control_character(char: str) -> bool:
     """True for characters that show nothing and break lines or formats, U+FFFE among them."""
     is_no_character = ord(char) & 0xFFFE == 0xFFFE
     return unicodedata.category(char) in ("Cc", "Cs") or char in LINE_BREAKS or is_no_character
+
+
+def free_name(base: str, taken: Collection[str], join: str = "-") -> str:
+    """The name, with a number behind it where it is taken.
+
+    >>> free_name("main", ["main", "main-2"])
+    'main-3'
+    """
+    names = chain([base], (f"{base}{join}{number}" for number in count(2)))
+    return next(name for name in names if name not in taken)
 
 
 def on_one_line(text: str) -> str:

@@ -144,9 +144,5 @@ def _of_board(board: Leaderboard) -> Iterator[str]:
     if not board.breaks_ties or any(column.rank_by_shown for column in columns):
         yield f"Rows of {name} that share a rank here are told apart there, by ten decimals, the other columns and time."
     for column in columns:
-        yield from _of_column(column, name)
-
-
-def _of_column(column: Column, board: str) -> Iterator[str]:
-    if column.kind == Column.Kind.METER:
-        yield f"The column “{column.title}” on {board} stays empty on Codabench: it shows no measurements."
+        if column.kind == Column.Kind.METER:
+            yield f"The column “{column.title}” on {name} stays empty on Codabench: it shows no measurements."

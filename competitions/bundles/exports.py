@@ -1,6 +1,5 @@
 """Exports of bundles in the background, each a stored file that is kept for a day."""
 
-import tempfile
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -14,9 +13,8 @@ from accounts.models import User
 from competitions.bundles.models import BundleExport
 from competitions.bundles.writer import bundle_write
 from competitions.catalog.models import Competition
-from competitions.resources.models import StoredFile
-from competitions.resources.orphans import GRACE, mark_unneeded
-from competitions.resources.storage import store_path
+from competitions.resources.orphans import forget_exports
+from competitions.resources.storage import store_export
 from core.background import jobs
 from core.background.rows import Claim, claims
 
@@ -65,22 +63,16 @@ EXPORT = jobs.Job(EXPORT_JOB, waiting=waiting_exports, perform=export_perform, q
 
 
 def _export(export: BundleExport, claimed: Claim) -> None:
+    def write(target: Path) -> None:
+        bundle_write(competition=export.competition, target=target, with_files=export.with_files, by=export.owner)
+
     try:
-        file = _write(export)
+        file = store_export("bundle.zip", write)
     except Exception:
         _finish(claimed, state=BundleExport.State.FAILED)
         raise
     if not _finish(claimed, state=BundleExport.State.FINISHED, file=file):
         log.warning("export_taken_over", bundle_export=export.pk)
-
-
-def _write(export: BundleExport) -> StoredFile:
-    folder = Path(settings.UPLOADS_DIR)
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder, prefix="export-") as scratch:
-        target = Path(scratch) / "bundle.zip"
-        bundle_write(competition=export.competition, target=target, with_files=export.with_files, by=export.owner)
-        return store_path(target, link=True)
 
 
 def _finish(claimed: Claim, **result: Any) -> bool:
@@ -90,8 +82,4 @@ def _finish(claimed: Claim, **result: Any) -> bool:
 def remove_old_exports(*, now: datetime) -> int:
     """For the reconciler: forget exports a day after they ended, with their files; returns how many."""
     old = BundleExport.objects.exclude(state=BundleExport.State.WAITING).filter(changed_at__lte=now - KEPT)
-    files = list(old.exclude(file=None).values_list("file", flat=True))
-    removed, _ = old.delete()
-    # Nobody wants one back: it can be written again.
-    mark_unneeded(StoredFile.objects.filter(pk__in=files), now=now - GRACE, limit=len(files))
-    return removed
+    return forget_exports(old, now=now)

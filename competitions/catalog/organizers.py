@@ -1,6 +1,5 @@
 """Organizers add and remove each other; administrators grant the right to see sealed scores."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from django.db import transaction
@@ -69,20 +68,6 @@ def organizer_remove(*, organizer: CompetitionOrganizer) -> None:
     if not others.exists():
         raise LAST_ORGANIZER()
     organizer.delete()
-
-
-@dataclass(frozen=True)
-class OrganizerRights:
-    """An organizer with the right that an administrator gives."""
-
-    user: User
-    sees_sealed: bool
-
-
-def competition_organizers(competition: Competition) -> list[OrganizerRights]:
-    """In the order in which they came."""
-    rows = CompetitionOrganizer.objects.filter(competition=competition).select_related("user").order_by("pk")
-    return [OrganizerRights(row.user, row.can_see_sealed) for row in rows]
 
 
 def organizer_sees_sealed(*, organizer: CompetitionOrganizer, sees: bool, by: User) -> None:

@@ -21,11 +21,6 @@ class PhasePreset:
         own = {"visibility": self.visibility, "prediction_format": dict(self.prediction_format)}
         return asdict(self.budget) | own | asdict(self.quota)
 
-    def apply(self, phase: Phase) -> None:
-        """Write the preset into a phase; the caller saves it."""
-        for name, value in self.fields().items():
-            setattr(phase, name, value)
-
 
 # OGB-LSC, rules of NeurIPS 2022: raw SMILES to predictions in 4 hours on one GPU and one CPU; all cores of that CPU
 # may be used, so `cpus` is a usual socket's core count and an organizer sets it to that of the official host.

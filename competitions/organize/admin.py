@@ -111,26 +111,16 @@ class PhaseAdmin(GuardedAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Phase]:
         return Phase.objects.filter(competition__in=managed_competitions(request))
 
-    def _is_theirs(self, request: HttpRequest, obj: Model | None) -> bool:
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         user = request.user
         return (
             user.is_active and user.is_staff and (obj is None or self.get_queryset(request).filter(pk=obj.pk).exists())
         )
 
-    def has_module_permission(self, request: HttpRequest) -> bool:
-        return self._is_theirs(request, None)
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return self._is_theirs(request, None)
-
-    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return self._is_theirs(request, obj)
-
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return self._is_theirs(request, obj)
+    has_module_permission = has_add_permission = has_change_permission = has_view_permission
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return self._is_theirs(request, obj) and not (isinstance(obj, Phase) and obj.submissions.exists())
+        return self.has_view_permission(request, obj) and not (isinstance(obj, Phase) and obj.submissions.exists())
 
     def get_form(self, request: HttpRequest, obj: Phase | None = None, change: bool = False, **kwargs: Any) -> Any:
         """The form of the workspace, for the competition of the phase, or for the one that the address names."""

@@ -54,7 +54,7 @@ def draft_answer(
     `version` is the one that the form was shown for; the same answers again change nothing.
     Raises `DraftChangedElsewhere`, `ALREADY_PUBLISHED` or `ANSWERS_TOO_LONG`.
     """
-    locked = _lock_draft(draft)
+    locked = lock_unpublished(draft)
     if sum(len(text) for texts in answers.values() for text in texts) > MAX_CHARS:
         raise ANSWERS_TOO_LONG(limit=MAX_CHARS)
     if locked.answers.get(step) == dict(answers):
@@ -68,7 +68,8 @@ def draft_answer(
     return locked
 
 
-def _lock_draft(draft: CompetitionDraft) -> CompetitionDraft:
+def lock_unpublished(draft: CompetitionDraft) -> CompetitionDraft:
+    """The draft's row, locked. Raises `ALREADY_PUBLISHED`."""
     locked = CompetitionDraft.objects.select_for_update(of=("self",)).select_related("competition").get(pk=draft.pk)
     if locked.is_published:
         raise ALREADY_PUBLISHED()
@@ -81,7 +82,7 @@ def draft_attach(*, draft: CompetitionDraft, slot: FileSlot, upload: Upload, now
 
     Raises `WRONG_KIND_OF_FILE`, `InvalidFile`, `UploadIncomplete`, `StorageQuotaUsed` or `ALREADY_PUBLISHED`.
     """
-    locked = _lock_draft(draft)
+    locked = lock_unpublished(draft)
     if upload.file is None:
         raise UploadIncomplete(upload)
     require_ending(upload.file_name, slot.suffixes)
@@ -106,7 +107,7 @@ def draft_attach(*, draft: CompetitionDraft, slot: FileSlot, upload: Upload, now
 @transaction.atomic
 def draft_detach(*, draft: CompetitionDraft, role: str, now: datetime) -> None:
     """Take a file out of the draft. Raises `ALREADY_PUBLISHED`."""
-    locked = _lock_draft(draft)
+    locked = lock_unpublished(draft)
     files = list(locked.files.filter(role=role).values_list("file", flat=True))
     locked.files.filter(role=role).delete()
     CompetitionDraft.objects.filter(pk=locked.pk).update(version=F("version") + 1, changed_at=now)

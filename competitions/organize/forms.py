@@ -10,6 +10,7 @@ from django.http import QueryDict
 from competitions.catalog.models import Competition, Format, Phase
 from competitions.compute.models import Queue
 from competitions.organize.steps.common import Moment
+from competitions.organize.workspace.lists import ListForm
 from competitions.resources.models import Resource
 from competitions.runs.accounting.gpu_hours import MOST_HOURS
 from competitions.web.forms import offer
@@ -134,22 +135,18 @@ class KindForm(forms.Form):
     kind = forms.ChoiceField(label="Kind", choices=Resource.Kind.choices)
 
 
-class ResourceFilterForm(forms.Form):
-    """Filters of the list of files; a value that is wrong filters nothing."""
+class ResourceFilterForm(ListForm):
+    """Filters of the list of files."""
 
     name = forms.CharField(label="Name", required=False, max_length=60)
     kind = forms.ChoiceField(label="Kind", required=False, choices=[("", "All kinds"), *Resource.Kind.choices])
-    before = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1, widget=forms.HiddenInput)
 
     def narrowed(self, rows: QuerySet[Resource]) -> QuerySet[Resource]:
         """The rows that the address asks for."""
         self.is_valid()
-        values = self.cleaned_data
-        if text := values.get("name"):
+        if text := self.cleaned_data.get("name"):
             rows = rows.filter(Q(name__icontains=text) | Q(file_name__icontains=text))
-        if kind := values.get("kind"):
-            rows = rows.filter(kind=kind)
-        return rows.filter(pk__lt=before) if (before := values.get("before")) else rows
+        return self.filtered(rows, kind="kind")
 
 
 class GpuHoursForm(forms.Form):

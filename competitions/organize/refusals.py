@@ -120,7 +120,7 @@ FILES_MISSING: Final = RefusalKind(
 class NothingChosen(Refusal):
     code, http_status = "nothing_chosen", 422
 
-    def __init__(self, what: str = "submission") -> None:
+    def __init__(self, what: str) -> None:
         super().__init__(f"No {what} was chosen. Tick those that you mean, then choose what to do.")
 
 

@@ -21,11 +21,10 @@ from competitions.organize.models import NewSolution
 from competitions.organize.refusals import FILE_CHANGED_ELSEWHERE
 from competitions.organize.steps.step import TABLES, require_ending
 from competitions.organize.tables.program import work_on_tables
-from competitions.resources.models import StoredFile, Upload
+from competitions.resources.models import Resource, StoredFile, Upload
 from competitions.resources.orphans import mark_unneeded
 from competitions.resources.storage import local_copy, store_path
-from competitions.resources.uploads import UploadIncomplete
-from competitions.resources.versions import require_room
+from competitions.resources.versions import check_upload, require_room
 from core.background import jobs
 from core.background.bounded import OverBounds, Stopped
 from core.background.rows import Claim, claims
@@ -51,15 +50,13 @@ def solution_upload(*, task: Task, upload: Upload, by: User, now: datetime) -> N
     Raises `UploadIncomplete`, `StorageQuotaUsed`, `InvalidFile` or `WRONG_KIND_OF_FILE`.
     """
     locked = Task.objects.select_for_update(of=("self",)).get(pk=task.pk)
-    if upload.file is None:
-        raise UploadIncomplete(upload)
-    require_room(by, upload.file.size_bytes)
+    stored = check_upload(Resource.Kind.SOLUTION, upload, by)
     require_ending(upload.file_name, TABLES)
     solution_leave(task=locked, now=now)
     before = locked.reference_data
     assert before is not None, "its page is shown for tasks with reference data alone"
     solution = NewSolution.objects.create(
-        task=locked, by=by, file=upload.file, file_name=upload.file_name, compared_with=before.file, asked_at=now
+        task=locked, by=by, file=stored, file_name=upload.file_name, compared_with=before.file, asked_at=now
     )
     jobs.send_after_commit(SOLUTION_JOB, solution.pk)
     return solution

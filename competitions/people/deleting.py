@@ -26,8 +26,8 @@ from competitions.discussions.models import Post, PostImage, PostRevision, Subsc
 from competitions.leaderboards.services import boards_follow_person
 from competitions.notifications.models import Notification, NotificationPreference
 from competitions.people.models import AccountDeletion, Certificate, DataExport
-from competitions.resources.models import StoredFile, Upload
-from competitions.resources.orphans import GRACE, mark_unneeded
+from competitions.resources.models import Upload
+from competitions.resources.orphans import forget_exports
 from competitions.teams.models import (
     Invitation,
     InvitationLink,
@@ -178,10 +178,7 @@ def _remove_from_teams(user: User) -> None:
 
 def _remove_files(user: User, now: datetime) -> None:
     """Files of the person alone; what was submitted is the team's and stays, as receipts name it."""
-    exports = DataExport.objects.filter(user=user)
-    files = list(exports.exclude(file=None).values_list("file", flat=True))
-    exports.delete()
-    mark_unneeded(StoredFile.objects.filter(pk__in=files), now=now - GRACE, limit=len(files))
+    forget_exports(DataExport.objects.filter(user=user), now=now)
     Upload.objects.filter(user=user).update(expires_at=now)  # the step that removes old ones removes their parts
     for model in (BundleExport, BundleImport, CompetitionPush):
         model._default_manager.filter(owner=user).delete()

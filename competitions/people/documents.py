@@ -13,7 +13,7 @@ from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
 from django.conf import settings
 from django.core.serializers.json import DjangoJSONEncoder
-from django.db.models import Prefetch
+from django.db.models import Model, Prefetch
 from django.urls import reverse
 
 from accounts.models import ApiToken, Block, ProfileReport, User
@@ -93,17 +93,6 @@ def _profile(user: User, now: datetime) -> Iterator[Row]:
     yield {name: getattr(profile, name) for name in PROFILE_FIELDS}
 
 
-def _tokens(user: User, now: datetime) -> Iterator[Row]:
-    names = "name", "hint", "scopes", "created_at", "expires_at", "last_used_at", "revoked_at"
-    yield from ApiToken.objects.filter(user=user).values(*names)
-
-
-def _registrations(user: User, now: datetime) -> Iterator[Row]:
-    """With the version of the rules that was accepted, and when."""
-    names = "competition__slug", "state", "rules_version__number", "accepted_at", "answers", "decided_reason"
-    yield from Registration.objects.filter(user=user).values(*names)
-
-
 def _teams(user: User, now: datetime) -> Iterator[Row]:
     rows = Membership.objects.filter(user=user).select_related("team", "competition")
     for row in rows.order_by("-pk"):
@@ -114,11 +103,6 @@ def _teams(user: User, now: datetime) -> Iterator[Row]:
             "is_captain": is_captain,
             "joined_at": row.joined_at,
         }
-
-
-def _invitations(user: User, now: datetime) -> Iterator[Row]:
-    names = "team__name", "team__competition__slug", "state", "created_at", "expires_at"
-    yield from Invitation.objects.filter(user=user).values(*names)
 
 
 def _submissions(user: User, now: datetime) -> Iterator[Row]:
@@ -181,53 +165,52 @@ def _posts(user: User, now: datetime) -> Iterator[Row]:
         }
 
 
-def _reports(user: User, now: datetime) -> Iterator[Row]:
-    yield from Report.objects.filter(reporter=user).values("competition__slug", "post", "text", "created_at")
-
-
-def _profile_reports(user: User, now: datetime) -> Iterator[Row]:
-    yield from ProfileReport.objects.filter(reporter=user).values("profile__user__username", "text", "created_at")
-
-
-def _blocks(user: User, now: datetime) -> Iterator[Row]:
-    yield from Block.objects.filter(by=user).values("person__username", "created_at")
-
-
-def _subscriptions(user: User, now: datetime) -> Iterator[Row]:
-    yield from (
-        Subscription.objects.filter(user=user).values("competition__slug", "topic__title", "is_on").order_by("-pk")
-    )
-
-
 def _certificates(user: User, now: datetime) -> Iterator[Row]:
     for row in Certificate.objects.filter(user=user).select_related("competition").order_by("-pk"):
         url = settings.SITE_URL + row.get_absolute_url()
         yield {"competition": row.competition.slug, "name": row.name, "made_at": row.made_at, "url": url}
 
 
-def _notifications(user: User, now: datetime) -> Iterator[Row]:
-    names = "kind", "competition__slug", "subject", "text", "path", "created_at", "read_at", "mailed_at"
-    yield from Notification.objects.filter(user=user).values(*names).iterator(chunk_size=AT_ONCE)
+Document = Callable[[User, datetime], Iterator[Any]]
 
 
-def _preferences(user: User, now: datetime) -> Iterator[Row]:
-    yield from NotificationPreference.objects.filter(user=user).values("kind", "competition__slug", "delivery")
+def _values(model: type[Model], whose: str, *names: str) -> Document:
+    """The values of the rows whose field `whose` is the person."""
+
+    def rows(user: User, now: datetime) -> Iterator[Row]:
+        own = model._default_manager.filter(**{whose: user})
+        newest_first = own if own.ordered else own.order_by("-pk")
+        return newest_first.values(*names).iterator(chunk_size=AT_ONCE)
+
+    return rows
 
 
-DOCUMENTS: Final[dict[str, Callable[[User, datetime], Iterator[Any]]]] = {
+DOCUMENTS: Final[dict[str, Document]] = {
     "account": _account,
     "profile": _profile,
-    "tokens": _tokens,
-    "registrations": _registrations,
+    "tokens": _values(
+        ApiToken, "user", "name", "hint", "scopes", "created_at", "expires_at", "last_used_at", "revoked_at"
+    ),
+    "registrations": _values(
+        Registration,
+        "user",
+        *("competition__slug", "state", "rules_version__number", "accepted_at", "answers", "decided_reason"),
+    ),
     "teams": _teams,
-    "invitations": _invitations,
+    "invitations": _values(
+        Invitation, "user", "team__name", "team__competition__slug", "state", "created_at", "expires_at"
+    ),
     "submissions": _submissions,
     "posts": _posts,
-    "reports": _reports,
-    "profile-reports": _profile_reports,
-    "blocks": _blocks,
-    "subscriptions": _subscriptions,
+    "reports": _values(Report, "reporter", "competition__slug", "post", "text", "created_at"),
+    "profile-reports": _values(ProfileReport, "reporter", "profile__user__username", "text", "created_at"),
+    "blocks": _values(Block, "by", "person__username", "created_at"),
+    "subscriptions": _values(Subscription, "user", "competition__slug", "topic__title", "is_on"),
     "certificates": _certificates,
-    "notifications": _notifications,
-    "notification-preferences": _preferences,
+    "notifications": _values(
+        Notification,
+        "user",
+        *("kind", "competition__slug", "subject", "text", "path", "created_at", "read_at", "mailed_at"),
+    ),
+    "notification-preferences": _values(NotificationPreference, "user", "kind", "competition__slug", "delivery"),
 }

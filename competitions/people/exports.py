@@ -1,8 +1,7 @@
 """Exports of a person's data in the background, each a stored file that is kept for a week."""
 
-import tempfile
 from datetime import datetime, timedelta
-from pathlib import Path
+from functools import partial
 from typing import Final
 
 import structlog
@@ -17,8 +16,8 @@ from competitions.notifications.services import notify_account
 from competitions.people.documents import export_write
 from competitions.people.models import DataExport
 from competitions.resources.models import StoredFile
-from competitions.resources.orphans import GRACE, mark_unneeded
-from competitions.resources.storage import store_path
+from competitions.resources.orphans import forget_exports
+from competitions.resources.storage import store_export
 from core.background import jobs
 from core.background.rows import Claim, claims
 from core.refusals import RefusalKind
@@ -63,19 +62,11 @@ def export_perform(export: DataExport, claimed: Claim) -> None:
         log.error("data_export_given_up", data_export=export.pk)
         return
     with claimed.kept():
-        _finish(export, claimed, _write(export))
+        write = partial(export_write, export.user, now=timezone.now())
+        _finish(export, claimed, store_export("data.zip", write))
 
 
 EXPORT: Final = jobs.Job(JOB, waiting=waiting_exports, perform=export_perform, queue=jobs.Queue.LONG)
-
-
-def _write(export: DataExport) -> StoredFile:
-    folder = Path(settings.UPLOADS_DIR)
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder, prefix="export-") as scratch:
-        target = Path(scratch) / "data.zip"
-        export_write(export.user, target, timezone.now())
-        return store_path(target, link=True)
 
 
 @transaction.atomic
@@ -92,7 +83,4 @@ def _finish(export: DataExport, claimed: Claim, file: StoredFile) -> None:
 def remove_old_exports(*, now: datetime) -> int:
     """For the reconciler: forget exports a week after they ended, with their files; returns how many."""
     old = DataExport.objects.exclude(state=DataExport.State.WAITING).filter(changed_at__lte=now - KEPT)
-    files = list(old.exclude(file=None).values_list("file", flat=True))
-    removed, _ = old.delete()
-    mark_unneeded(StoredFile.objects.filter(pk__in=files), now=now - GRACE, limit=len(files))  # nobody wants one back
-    return removed
+    return forget_exports(old, now=now)

@@ -2,6 +2,7 @@
 
 import zipfile
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -90,7 +91,7 @@ def read_archive(path: Path) -> list[dict[str, Any]]:
     tables = [name for name in names if separator_by_name(name) is not None]
     with zipfile.ZipFile(path) as archive:
         heads = (_head(archive, name) for name in tables[:MOST_TABLES])
-        return [head.as_json() for head in heads if head is not None]
+        return [asdict(head) for head in heads if head is not None]
 
 
 def _head(archive: zipfile.ZipFile, name: str) -> TableHead | None:

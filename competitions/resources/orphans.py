@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import structlog
 from django.conf import settings
@@ -52,6 +52,14 @@ def mark_unneeded(files: QuerySet[StoredFile], *, now: datetime, limit: int = BA
     """Mark those of these files that nothing points at; returns how many."""
     digests = list(files.exclude(_pointed_at()).values_list("pk", flat=True)[:limit])
     return StoredFile.objects.filter(pk__in=digests, unneeded_since=None).update(unneeded_since=now)
+
+
+def forget_exports(exports: QuerySet[Any], *, now: datetime) -> int:
+    """Delete these rows with their files, which can be written again; returns how many."""
+    files = list(exports.exclude(file=None).values_list("file", flat=True))
+    removed, _ = exports.delete()
+    mark_unneeded(StoredFile.objects.filter(pk__in=files), now=now - GRACE, limit=len(files))
+    return removed
 
 
 def _pointed_at() -> Q:

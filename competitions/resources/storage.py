@@ -3,7 +3,7 @@
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -63,6 +63,16 @@ def spooled(chunks: Iterable[bytes]) -> Iterator[Path]:
         yield path
     finally:
         path.unlink(missing_ok=True)
+
+
+def store_export(name: str, write: Callable[[Path], object]) -> StoredFile:
+    """Store the file of this name that is written to the path; its folder has room for large ones."""
+    folder = Path(settings.UPLOADS_DIR)
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder, prefix="export-") as scratch:
+        target = Path(scratch) / name
+        write(target)
+        return store_path(target, link=True)
 
 
 def open_stored(stored: StoredFile) -> IO[bytes]:

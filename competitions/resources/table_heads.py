@@ -1,7 +1,7 @@
 """The first rows of tables of text, read from the beginnings of their files alone."""
 
 import csv
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Final
 
 from competitions.resources.models import Resource
@@ -36,10 +36,6 @@ class TableHead:
     def _marks(self) -> list[bool]:
         places = range(len(self.columns))
         return [all(is_number(row[place]) for row in self.rows if place < len(row)) for place in places]
-
-    def as_json(self) -> dict[str, object]:
-        """Plain values, as `TableHead` takes them."""
-        return asdict(self)
 
 
 def is_number(text: str) -> bool:

@@ -8,9 +8,11 @@ from django.db import transaction
 from django.db.models import Model, QuerySet, Sum
 
 from accounts.models import User
-from competitions.resources.models import Resource, StoredFile, pointers_at
+from competitions.resources.models import Resource, StoredFile, Upload, pointers_at
+from competitions.resources.storage import local_copy
+from competitions.resources.uploads import UploadIncomplete
 from core.refusals import Refusal
-from files.archives import ArchiveLimits
+from files.archives import ArchiveLimits, check_directory
 
 # What a compute worker unpacks; the limits are the worker's own, which are wider than those of submissions.
 UNPACKED_KINDS: Final = frozenset(
@@ -47,6 +49,20 @@ def require_room(user: User, more_bytes: int) -> None:
     used, limit = storage_used(user), settings.ORGANIZER_STORAGE_BYTES
     if not user.is_superuser and used + more_bytes > limit:
         raise StorageQuotaUsed(used=used, limit=limit, more_bytes=more_bytes)
+
+
+def check_upload(kind: str, upload: Upload, by: User) -> StoredFile:
+    """The file of an upload that can be such a resource, as far as names and headers tell.
+
+    Raises `UploadIncomplete`, `StorageQuotaUsed` or `InvalidFile`.
+    """
+    if upload.file is None:
+        raise UploadIncomplete(upload)
+    require_room(by, upload.file.size_bytes)
+    if kind in UNPACKED_KINDS:
+        with local_copy(upload.file) as path:
+            check_directory(path, limits=RESOURCE_LIMITS, what=f"The file {upload.file_name!r}")
+    return upload.file
 
 
 @transaction.atomic

@@ -3,10 +3,10 @@
 import re
 import unicodedata
 from collections.abc import Iterable
-from itertools import chain, count
 from typing import Final
 
 from files.bundles.schema import LeaderboardSpec, PhaseSpec
+from files.text import free_name
 
 MAX_SLUG: Final = 54  # of a phase's name, with room for a number behind it
 MAX_KEY: Final = 36  # of a leaderboard
@@ -33,12 +33,7 @@ def phase_slugs(phases: Iterable[PhaseSpec]) -> list[tuple[str, PhaseSpec]]:
     taken = {phase.podium.slug for phase in rows if phase.podium.slug}
     named = []
     for phase in rows:
-        slug = phase.podium.slug or _free(make_slug(phase.name)[:MAX_SLUG].strip("-") or "phase", taken)
+        slug = phase.podium.slug or free_name(make_slug(phase.name)[:MAX_SLUG].strip("-") or "phase", taken)
         taken.add(slug)
         named.append((slug, phase))
     return named
-
-
-def _free(base: str, taken: set[str]) -> str:
-    names = chain([base], (f"{base}-{number}" for number in count(2)))
-    return next(name for name in names if name not in taken)

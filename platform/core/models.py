@@ -1,7 +1,15 @@
-"""Rows that every part of the site leaves for its metrics, and whose turn it is in the background."""
+"""Rows that every part of the site leaves for its metrics and the background, and places in an order."""
+
+from typing import Any
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Manager, Max, Q, QuerySet
+
+
+def next_index(rows: QuerySet[Any] | Manager[Any]) -> int:
+    """The place behind these rows, which are kept in order by `index`."""
+    highest = rows.aggregate(highest=Max("index"))["highest"]
+    return 0 if highest is None else highest + 1
 
 
 class StepFailures(models.Model):

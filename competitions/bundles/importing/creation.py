@@ -1,6 +1,5 @@
 """Makes or changes a competition's rows as a bundle says, inside the caller's transaction."""
 
-import itertools
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -54,7 +53,7 @@ from files.bundles.schema import (
 )
 from files.bundles.types import Index
 from files.markup import MAX_CHARACTERS
-from files.text import is_placeholder
+from files.text import free_name, is_placeholder
 
 MAX_SUBTITLE = 256
 Text = tuple[str, Format]
@@ -169,8 +168,7 @@ class Maker:
     def _free_slug(title: str) -> str:
         base = slugify(title)[:54].strip("-") or "competition"
         taken = set(Competition.objects.filter(slug__startswith=base).values_list("slug", flat=True))
-        numbered = (f"{base}-{number}" for number in itertools.count(2))
-        return next(name for name in itertools.chain([base], numbered) if name not in taken)
+        return free_name(base, taken)
 
     def _text(self, relative: str) -> tuple[str, Format]:
         text = self.reader.files.text(relative)
@@ -230,12 +228,9 @@ class Maker:
         for index, (key, question) in enumerate((self.spec.fact_sheet or {}).items()):
             if key in own:
                 continue
-            given = (
-                question.selection if isinstance(question.selection, list) else str(question.selection or "").split(",")
-            )
-            choices = (
-                [str(choice).strip() for choice in given if str(choice).strip()] if question.type == "select" else []
-            )
+            given = question.selection
+            listed = given if isinstance(given, list) else str(given or "").split(",")
+            choices = [text for choice in listed if question.type == "select" and (text := str(choice).strip())]
             write(
                 before.take(key, Question(competition=competition, key=key)),
                 title=question.title,
@@ -309,7 +304,7 @@ class Maker:
 
     def _phase(self, phase: Phase, spec: PhaseSpec, index: int, tasks: dict[Index, Task], now: datetime) -> None:
         extra, kinds = spec.podium, spec.podium.accepts
-        settings = {
+        settings: dict[str, object] = {
             "index": index,
             "scoring_time_limit_s": extra.scoring_time_limit or spec.execution_time_limit,
             "accepts_predictions": kinds is None or "prediction" in kinds,
@@ -321,12 +316,12 @@ class Maker:
             "own_images": "image" in extra.environment,
             "own_requirements": "requirements" in extra.environment,
         }
-        files = self._resources(phase, spec, PHASE_FILES)
-        values = (
-            _defaults() | read_settings(Phase, spec) | settings | files | _growth(spec, tasks) | _smoke(spec, tasks)
-        )
-        for name, value in (values | _preset_and_budget(spec)).items():
-            setattr(phase, name, value)
+        if extra.grows is not None:
+            settings["dataset_check"] = tasks[extra.grows.check]
+        if extra.smoke_task is not None:
+            settings["smoke_task"] = tasks[extra.smoke_task]
+        values = _defaults() | read_settings(Phase, spec) | settings | self._resources(phase, spec, PHASE_FILES)
+        fill(phase, **values | _preset_and_budget(spec))
         store_phase(phase, tasks=[tasks[number] for number in spec.tasks], now=now)
         before = Existing(Question.objects.filter(phase=phase), "key")
         _ask(extra.fact_sheet, before, competition=phase.competition, phase=phase)
@@ -353,20 +348,6 @@ def _text_files(extra: PhaseExtra) -> str:
     if extra.text_files is not None:
         return " ".join(extra.text_files)
     return "" if extra.accepts is None else TEXT_FILES
-
-
-def _growth(spec: PhaseSpec, tasks: Mapping[Index, Task]) -> dict[str, Task]:
-    """The check of a board that grows by datasets, where it does."""
-    growth = spec.podium.grows
-    if growth is None:
-        return {}
-    return {"dataset_check": tasks[growth.check]}
-
-
-def _smoke(spec: PhaseSpec, tasks: Mapping[Index, Task]) -> dict[str, Task]:
-    """The task of the smoke run, where there is one."""
-    index = spec.podium.smoke_task
-    return {} if index is None else {"smoke_task": tasks[index]}
 
 
 def _ask(

@@ -30,14 +30,6 @@ from files.bundles.schema import PHASE_FILES, TASK_FILES
 Progress = Callable[[str], None]
 
 
-def quiet(step: str) -> None:
-    """Nobody watches."""
-
-
-def keep_no_record(imported: "Imported") -> None:
-    """Keep no record of it."""
-
-
 @dataclass(frozen=True)
 class Imported:
     """The new competition, a draft of its owner, and the report."""
@@ -53,8 +45,8 @@ def bundle_import(
     now: datetime,
     name: str = "",
     queue: Queue | None = None,
-    progress: Progress = quiet,
-    record: "Callable[[Imported], None]" = keep_no_record,
+    progress: Progress = lambda step: None,
+    record: Callable[[Imported], None] = lambda imported: None,
     reads_samples: bool = True,
 ) -> Imported:
     """Import a bundle from a zip or a folder for its new organizer. `name` is the zip's, for messages.
@@ -131,8 +123,8 @@ def competition_clone(
     competition: Competition,
     by: User,
     now: datetime,
-    progress: Progress = quiet,
-    record: Callable[[Imported], None] = keep_no_record,
+    progress: Progress = lambda step: None,
+    record: Callable[[Imported], None] = lambda imported: None,
 ) -> Competition:
     """Clone a competition as a draft of `by`, without participants; its files use no extra space.
 

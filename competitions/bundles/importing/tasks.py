@@ -25,11 +25,9 @@ TASK_YAML: Final = "task.yaml"
 KNOWN: Final = {"name", "description", "is_public", "ingestion_only_during_scoring", *TASK_FILES}
 
 
-def _keep_no_record(task: Task) -> None:
-    """Keep no record of it."""
-
-
-def task_import(*, source: Path, owner: User, name: str = "", record: Callable[[Task], None] = _keep_no_record) -> Task:
+def task_import(
+    *, source: Path, owner: User, name: str = "", record: Callable[[Task], None] = lambda task: None
+) -> Task:
     """Make a task of the zip, all of it or nothing; it belongs to no competition yet. `name`: the zip's.
 
     `record` is called inside the transaction that makes it; if it raises, nothing was made.

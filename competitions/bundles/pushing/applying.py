@@ -4,7 +4,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from django.db.models import ProtectedError, RestrictedError
 
 from accounts.models import User
 from competitions.bundles.importing.creation import Maker
-from competitions.bundles.importing.importer import forget_parts, new_bytes, schema_refusal, stored_parts
+from competitions.bundles.importing.importer import Progress, forget_parts, new_bytes, schema_refusal, stored_parts
 from competitions.bundles.importing.references import References
 from competitions.bundles.importing.rows import Part
 from competitions.bundles.pushing.difference import Change, differences
@@ -37,8 +37,6 @@ from files.bundles.faults import Report, invalid
 from files.bundles.reader import BundleReader
 from files.bundles.samples import read_samples
 
-Progress = Callable[[str], None]
-
 
 @dataclass
 class PushResult:
@@ -50,7 +48,7 @@ class PushResult:
     changes: list[Change]
     impact: list[str]
     report: Report
-    competition: Competition | None = field(default=None)
+    competition: Competition
 
 
 class _Rehearsed(Exception):

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from django.db import transaction
-from django.db.models import CharField, F, Max, Value
+from django.db.models import CharField, F, Value
 from django.db.models.functions import Concat
 from django.utils.text import slugify
 
@@ -22,6 +22,8 @@ from competitions.catalog.changes.change import (
 from competitions.catalog.changes.impact import FieldValues, change_impact, impact_check
 from competitions.catalog.models import Column, Leaderboard, Phase
 from core.confirmations import require_confirmation
+from core.models import next_index
+from files.text import free_name
 
 COLUMNS: Final = "columns"
 UNRANKED: Final = frozenset(
@@ -239,11 +241,8 @@ def scores_are_sealed(board: Leaderboard, changes: FieldValues, now: datetime) -
 def new_board(phase: Phase, title: str) -> Leaderboard:
     """A board of the phase, the last in its order, under a key that is free; not saved."""
     taken = set(phase.leaderboards.values_list("key", flat=True))
-    highest = phase.leaderboards.aggregate(highest=Max("index"))["highest"]
-    base = slugify(title)[:30] or "board"
-    names = ("main", base, *(f"{base}-{number}" for number in range(2, len(taken) + 3)))
-    key = next(name for name in names if name not in taken)
-    return Leaderboard(phase=phase, title=title, key=key, index=0 if highest is None else highest + 1)
+    key = free_name(slugify(title)[:30] or "board", taken) if "main" in taken else "main"
+    return Leaderboard(phase=phase, title=title, key=key, index=next_index(phase.leaderboards))
 
 
 def copy_board(board: Leaderboard, phase: Phase, *, now: datetime) -> Leaderboard:

@@ -1,14 +1,14 @@
 """Pages of a competition: kept in order, some with a tab of their own."""
 
-from itertools import chain, count
 from typing import Final
 
 from django.db import transaction
-from django.db.models import Max
 from django.utils.text import slugify
 
 from competitions.catalog.models import Competition, Page
+from core.models import next_index
 from core.refusals import RefusalKind
+from files.text import free_name
 
 MAX_TABS: Final = 5
 
@@ -30,8 +30,7 @@ def page_save(page: Page) -> Page:
         raise TOO_MANY_TABS()
     page.slug = page_address(page, Page.Tab(page.tab))
     if is_moved:
-        highest = others.aggregate(highest=Max("index"))["highest"]
-        page.index = 0 if highest is None else highest + 1
+        page.index = next_index(others)
     page.save()
     list_own_tabs(page.competition)
     return page
@@ -57,7 +56,7 @@ def page_address(page: Page, tab: Page.Tab) -> str:
         return page.slug if tab == Page.Tab.OWN else ""
     tabs = Page.objects.filter(competition=page.competition_id, tab=Page.Tab.OWN)
     taken, base = set(tabs.values_list("slug", flat=True)), slugify(page.title)[:30].strip("-") or "page"
-    return next(slug for slug in chain([base], (f"{base}-{number}" for number in count(2))) if slug not in taken)
+    return free_name(base, taken)
 
 
 @transaction.atomic

@@ -21,8 +21,9 @@ from competitions.catalog.services import current_rules
 from competitions.organize.building.document import Sample
 from competitions.organize.building.removal import competition_remove
 from competitions.organize.building.writing import bundle_write_draft
+from competitions.organize.drafts import lock_unpublished
 from competitions.organize.models import CompetitionDraft
-from competitions.organize.refusals import ALREADY_PUBLISHED, NOT_BUILT
+from competitions.organize.refusals import NOT_BUILT
 from competitions.organize.steps.paths import require_complete
 from competitions.resources.storage import CHUNK_BYTES
 from competitions.resources.uploads import upload_whole
@@ -47,9 +48,7 @@ def build_request(*, draft: CompetitionDraft, now: datetime) -> None:
 
     Raises `DRAFT_INCOMPLETE` or `ALREADY_PUBLISHED`.
     """
-    locked = CompetitionDraft.objects.select_for_update(of=("self",)).select_related("competition").get(pk=draft.pk)
-    if locked.is_published:
-        raise ALREADY_PUBLISHED()
+    locked = lock_unpublished(draft)
     require_complete(locked)
     if locked.build == CompetitionDraft.Build.WAITING:
         return
@@ -62,9 +61,7 @@ def build_request(*, draft: CompetitionDraft, now: datetime) -> None:
 @transaction.atomic
 def draft_publish(*, draft: CompetitionDraft) -> Competition:
     """Show the draft's competition to everybody. Raises `ALREADY_PUBLISHED`, or as `draft_end`."""
-    locked = CompetitionDraft.objects.select_for_update(of=("self",)).select_related("competition").get(pk=draft.pk)
-    if locked.is_published:
-        raise ALREADY_PUBLISHED()
+    locked = lock_unpublished(draft)
     if locked.competition is None:
         raise NOT_BUILT()
     competition_publish(locked.competition)

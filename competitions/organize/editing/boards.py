@@ -14,6 +14,7 @@ from competitions.catalog.models import Column, Competition, Leaderboard, Phase,
 from competitions.leaderboards.forms import ColumnForm, ColumnFormSet
 from competitions.organize.editing.change_form import CompetitionForm
 from competitions.organize.editing.phases import PhaseMoment
+from competitions.organize.workspace.editing import browser_texts
 from competitions.winners.lanes import impact_of_lane, save_lane
 from competitions.winners.models import Lane
 from core.confirmations import state_digest
@@ -199,7 +200,8 @@ def _stored_row(row: Column, form: Any, seen: Mapping[str, str]) -> Iterator[tup
     yield "id", [str(row.pk)]
     for field in FIELDS:
         is_left = form is None or _was_left(form, row.pk, field, seen)
-        yield field, _texts_stored(fresh, field) if is_left else _texts_sent(form, field)
+        stored = browser_texts(fresh.fields[field], fresh[field].value())
+        yield field, stored if is_left else _texts_sent(form, field)
     if form is not None:
         yield "DELETE", _texts_sent(form, "DELETE")
 
@@ -220,12 +222,3 @@ def _was_changed(form: Any, seen: Mapping[str, str]) -> bool:
 
 def _texts_sent(form: Any, field: str) -> list[str]:
     return list(form.data.getlist(form.add_prefix(field)))
-
-
-def _texts_stored(form: Any, field: str) -> list[str]:
-    """The stored value as a browser would send it."""
-    value, widget = form[field].value(), form.fields[field].widget
-    if isinstance(widget, forms.CheckboxInput):
-        return ["on"] if value else []
-    shown = widget.format_value(form.fields[field].prepare_value(value))
-    return [str(item) for item in (shown if isinstance(shown, list) else [shown]) if item is not None]

@@ -13,13 +13,10 @@ from competitions.catalog.models import Competition, Phase, Task
 from competitions.organize.refusals import FILE_CHANGED_ELSEWHERE
 from competitions.organize.steps.step import TABLES, require_ending
 from competitions.resources.models import Resource, StoredFile, Upload
-from competitions.resources.storage import local_copy
-from competitions.resources.uploads import UploadIncomplete
-from competitions.resources.versions import RESOURCE_LIMITS, UNPACKED_KINDS, require_room, resource_replace
+from competitions.resources.versions import UNPACKED_KINDS, check_upload, resource_replace
 from competitions.runs.models import Run
 from competitions.submissions.states import FINAL, State
 from core.confirmations import state_digest
-from files.archives import check_directory
 from files.bundles.schema import PHASE_FILES, TASK_FILES
 
 
@@ -54,15 +51,15 @@ class Slot:
         """True where it scores tables, so that a new solution alone can take its place."""
         if not isinstance(self.row, Task) or self.name != "reference_data" or self.resource is None:
             return False
-        return any("table" in (phase.prediction_format or {}) for phase in self.row.phases.all())
+        return any(map(_takes_tables, self.row.phases.all()))
 
     @property
     def is_table(self) -> bool:
-        return (
-            isinstance(self.row, Phase)
-            and self.name == "sample_submission"
-            and "table" in (self.row.prediction_format or {})
-        )
+        return self.name == "sample_submission" and _takes_tables(self.row)
+
+
+def _takes_tables(row: Task | Phase) -> bool:
+    return isinstance(row, Phase) and "table" in (row.prediction_format or {})
 
 
 def file_slots(row: Task | Phase) -> list[Slot]:
@@ -70,19 +67,12 @@ def file_slots(row: Task | Phase) -> list[Slot]:
     return [Slot(row, name) for name in (TASK_FILES if isinstance(row, Task) else PHASE_FILES)]
 
 
-def upload_check(slot: Slot, upload: Upload, by: User) -> None:
-    """Refuse what cannot stand there, as far as names and headers tell.
-
-    Raises `UploadIncomplete`, `StorageQuotaUsed`, `WRONG_KIND_OF_FILE` or `InvalidFile`.
-    """
-    if upload.file is None:
-        raise UploadIncomplete(upload)
-    require_room(by, upload.file.size_bytes)
+def upload_check(slot: Slot, upload: Upload, by: User) -> StoredFile:
+    """The file, unless it cannot stand there. Raises as `check_upload`, or `WRONG_KIND_OF_FILE`."""
+    stored = check_upload(slot.name, upload, by)
     if slot.is_table:
         require_ending(upload.file_name, TABLES)
-    if slot.is_unpacked:
-        with local_copy(upload.file) as path:
-            check_directory(path, limits=RESOURCE_LIMITS, what=f"The file {upload.file_name!r}")
+    return stored
 
 
 def consequences(slot: Slot, competition: Competition) -> list[str]:
@@ -145,9 +135,8 @@ def file_replace(*, slot: Slot, competition: Competition, upload: Upload, by: Us
     locked = Slot(type(slot.row).objects.select_for_update(of=("self",)).get(pk=slot.row.pk), slot.name)
     if confirmed != replacement_confirmation(locked, competition):
         raise FILE_CHANGED_ELSEWHERE()
-    upload_check(locked, upload, by)
-    assert upload.file is not None, "checked"
-    return put_version(locked, competition, file=upload.file, file_name=upload.file_name, by=by)
+    stored = upload_check(locked, upload, by)
+    return put_version(locked, competition, file=stored, file_name=upload.file_name, by=by)
 
 
 def put_version(slot: Slot, competition: Competition, *, file: StoredFile, file_name: str, by: User) -> Resource:

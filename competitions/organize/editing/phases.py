@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final
 
 from django import forms
 from django.db import transaction
-from django.db.models import Case, Max, Model, ProtectedError, Q, QuerySet, When
+from django.db.models import Case, Model, ProtectedError, Q, QuerySet, When
 from django.forms.models import model_to_dict
 from django.http import QueryDict
 from django.utils.text import slugify
@@ -24,6 +24,8 @@ from competitions.organize.editing.change_form import CompetitionForm
 from competitions.organize.refusals import PHASE_HAS_SUBMISSIONS
 from competitions.organize.steps.common import MOMENT, Moment
 from competitions.web.forms import offer
+from core.models import next_index
+from files.text import free_name
 
 FORMAT: Final = "prediction_format"
 SIZES: Final = ("memory_bytes", "output_bytes", "scoring_memory_bytes")
@@ -145,7 +147,7 @@ class PhaseForm(CompetitionForm):
         if "slug" not in self.errors:
             cleaned["slug"] = self._address(cleaned)
         if cleaned.get("index") is None and "index" not in self.errors:
-            cleaned["index"] = self.instance.index if self.instance.pk else _last_place(self.competition)
+            cleaned["index"] = self.instance.index if self.instance.pk else next_index(self.competition.phases)
         for field, sentence in faults_of_change(self.instance, self.competition, cleaned):
             self.add_error(field if field in self.fields else None, sentence)
         return cleaned
@@ -155,7 +157,8 @@ class PhaseForm(CompetitionForm):
         slug = str(cleaned.get("slug") or self.instance.slug)
         if slug and self.competition.phases.filter(slug=slug).exclude(pk=self.instance.pk).exists():
             self.add_error("slug", f"Another phase has the address {slug!r}. Choose another one.")
-        return slug or _free_slug(self.competition, str(cleaned.get("name", "")))
+        base = slugify(str(cleaned.get("name", "")))[:50].strip("-") or "phase"
+        return slug or free_name(base, set(self.competition.phases.values_list("slug", flat=True)))
 
     def take_over(self, names: list[str]) -> None:
         super().take_over([name for name in names if name != FORMAT])
@@ -200,20 +203,6 @@ class PhaseForm(CompetitionForm):
             or any(self.initial.get(name) not in (usual.get(name), None, "", []) for name in names)
             or any(name in self.errors or name in changed for name in names)
         }
-
-
-def _last_place(competition: Competition) -> int:
-    highest = competition.phases.aggregate(highest=Max("index"))["highest"]
-    return 0 if highest is None else highest + 1
-
-
-def _free_slug(competition: Competition, name: str) -> str:
-    base, taken = slugify(name)[:50].strip("-") or "phase", set(competition.phases.values_list("slug", flat=True))
-    return (
-        base
-        if base not in taken
-        else next(f"{base}-{number}" for number in range(2, len(taken) + 3) if f"{base}-{number}" not in taken)
-    )
 
 
 def new_phase_values(competition: Competition, now: datetime) -> dict[str, object]:

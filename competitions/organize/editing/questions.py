@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.db import transaction
-from django.db.models import Max
 from django.http import QueryDict
 from django.utils.text import slugify
 
@@ -20,6 +19,8 @@ from competitions.organize.refusals import DELETION_CHANGED
 from competitions.submissions.models import Submission
 from competitions.teams.models import Registration, RegistrationQuestion
 from competitions.web.forms import offer
+from core.models import next_index
+from files.text import free_name
 
 SHARED_FIELDS = ("title", "help_text", "kind", "choices", "is_required", "key", "index")
 SHARED_LABELS = {"title": "Question", "kind": "Answered by", "index": "Place", "is_required": "Required"}
@@ -62,12 +63,10 @@ class QuestionForm(CompetitionForm):
         cleaned = super().clean()
         others = type(self.instance).objects.filter(competition=self.competition)
         if not cleaned.get("key") and "key" not in self.errors:
-            cleaned["key"] = self.instance.key or _free_key(
-                str(cleaned.get("title", "")), set(others.values_list("key", flat=True))
-            )
+            base = slugify(str(cleaned.get("title", ""))).replace("-", "_")[:30].strip("_") or "question"
+            cleaned["key"] = self.instance.key or free_name(base, set(others.values_list("key", flat=True)), "_")
         if cleaned.get("index") is None and "index" not in self.errors:
-            highest = others.aggregate(highest=Max("index"))["highest"]
-            cleaned["index"] = self.instance.index if self.instance.pk else 0 if highest is None else highest + 1
+            cleaned["index"] = self.instance.index if self.instance.pk else next_index(others)
         return cleaned
 
 
@@ -155,11 +154,6 @@ def _submissions_with(question: Question) -> int:
         phase__competition=question.competition_id, fact_sheet__has_key=question.key
     )
     return (submissions if question.phase_id is None else submissions.filter(phase=question.phase_id)).count()
-
-
-def _free_key(title: str, taken: set[str]) -> str:
-    base = slugify(title).replace("-", "_")[:30].strip("_") or "question"
-    return next(key for key in (base, *(f"{base}_{number}" for number in range(2, 10_000))) if key not in taken)
 
 
 def question_deletion(question: AskedQuestion) -> Deletion:

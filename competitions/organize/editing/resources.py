@@ -13,11 +13,8 @@ from competitions.catalog.models import Competition, Phase, Solution, Task
 from competitions.organize.editing.change_form import ChangeForm
 from competitions.organize.editing.deletions import Deletion, delete_row
 from competitions.resources.models import Resource, Upload
-from competitions.resources.storage import local_copy
-from competitions.resources.uploads import UploadIncomplete
-from competitions.resources.versions import RESOURCE_LIMITS, UNPACKED_KINDS, count_uses, require_room, resource_replace
+from competitions.resources.versions import check_upload, count_uses, resource_replace
 from competitions.web.forms import offer
-from files.archives import check_directory
 
 
 def own_resources(user: User) -> QuerySet[Resource]:
@@ -52,23 +49,12 @@ def _impact_of_sharing(resource: Resource, changed: list[str]) -> Iterator[str]:
         yield f"Tasks and phases that use it keep it ({uses}); others' competitions take it no more."
 
 
-def check_upload(kind: str, upload: Upload, by: User) -> None:
-    """Refuse what cannot be such a file. Raises `UploadIncomplete`, `StorageQuotaUsed` or `InvalidFile`."""
-    if upload.file is None:
-        raise UploadIncomplete(upload)
-    require_room(by, upload.file.size_bytes)
-    if kind in UNPACKED_KINDS:
-        with local_copy(upload.file) as path:
-            check_directory(path, limits=RESOURCE_LIMITS, what=f"The file {upload.file_name!r}")
-
-
 @transaction.atomic
 def add_resource(*, kind: str, upload: Upload, by: User) -> Resource:
     """Keep an upload as a file of this kind, named as it is. Raises as `check_upload`."""
-    check_upload(kind, upload, by)
-    assert upload.file is not None, "checked"
+    stored = check_upload(kind, upload, by)
     name = upload.file_name[: Resource._meta.get_field("name").max_length]
-    return Resource.objects.create(owner=by, kind=kind, name=name, file=upload.file, file_name=upload.file_name)
+    return Resource.objects.create(owner=by, kind=kind, name=name, file=stored, file_name=upload.file_name)
 
 
 @transaction.atomic
@@ -77,12 +63,11 @@ def add_version(*, resource: Resource, upload: Upload, by: User) -> tuple[Resour
 
     Raises as `check_upload`.
     """
-    check_upload(resource.kind, upload, by)
-    assert upload.file is not None, "checked"
+    stored = check_upload(resource.kind, upload, by)
     managed = set(Competition.objects.managed_by(by).values_list("pk", flat=True))
     fresh = resource_replace(
         resource=resource,
-        file=upload.file,
+        file=stored,
         file_name=upload.file_name,
         may_change=lambda row: _may_change(row, managed, by),
     )

@@ -15,12 +15,11 @@ from competitions.leaderboards.reading.slices import have_slices, slices_csv
 from competitions.leaderboards.reading.submissions_export import submissions_csv
 from competitions.organize.forms import SubmissionsForm
 from competitions.organize.views.editing.changes import render_page
-from competitions.organize.views.teams import list_page
 from competitions.organize.views.workspace import managed_competition
+from competitions.organize.workspace.lists import list_page
 from competitions.organize.workspace.submissions import (
     ACTIONS,
     ASKS_FIRST,
-    PAGE_SIZE,
     FilterForm,
     act_on,
     chosen_submissions,
@@ -41,7 +40,7 @@ def submissions(request: HttpRequest, slug: str) -> HttpResponse:
         return _act(request, competition)
     form = FilterForm(competition, request.GET)
     rows = form.narrowed().select_related("team", "phase__competition", "submitted_by")
-    shown, following = list_page(request, rows, PAGE_SIZE)
+    shown, following = list_page(request, rows)
     unstarted = unstarted_submissions(competition).count()
     context = {
         "form": form,

@@ -1,12 +1,11 @@
 """Teams and registrations in the organizer's workspace."""
 
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import ClassVar
 from uuid import UUID
 
 from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
@@ -25,6 +24,7 @@ from competitions.organize.views.editing.changes import change_page, render_page
 from competitions.organize.views.workspace import managed_competition
 from competitions.organize.workspace import registrations as registration_list
 from competitions.organize.workspace import teams as team_list
+from competitions.organize.workspace.lists import list_page
 from competitions.organize.workspace.registrations import registrations_csv
 from competitions.organize.workspace.submissions import submission_rows
 from competitions.submissions.models import Submission
@@ -59,16 +59,6 @@ def _reader(request: HttpRequest) -> Reader:
     return reader_for(person(request), timezone.now())
 
 
-def list_page(request: HttpRequest, rows: QuerySet[Any], size: int) -> tuple[list[Any], str]:
-    """The first rows, and the query of the address at which the list goes on; empty at its end."""
-    shown = list(rows[: size + 1])
-    if len(shown) <= size:
-        return shown, ""
-    query = request.GET.copy()
-    query["before"] = str(shown[size - 1].pk)
-    return shown[:size], query.urlencode()
-
-
 @require_http_methods(["GET", "HEAD", "POST"])
 def teams(request: HttpRequest, slug: str) -> HttpResponse:
     """The competition's teams, filtered by the address; disqualify or reinstate those ticked."""
@@ -76,7 +66,7 @@ def teams(request: HttpRequest, slug: str) -> HttpResponse:
     if request.method == "POST":
         return _act_on_teams(request, competition)
     form, best = _filtered_teams(request, competition)
-    shown, following = list_page(request, form.narrowed(best), team_list.PAGE_SIZE)
+    shown, following = list_page(request, form.narrowed(best))
     context = {
         "form": form,
         "best": best,
@@ -172,7 +162,7 @@ def registrations(request: HttpRequest, slug: str) -> HttpResponse:
         _decide(request, competition)
         return redirect("organize:registrations", slug)
     form = registration_list.RegistrationFilter(request.GET)
-    shown, following = list_page(request, form.narrowed(competition), registration_list.PAGE_SIZE)
+    shown, following = list_page(request, form.narrowed(competition))
     context = {
         "form": form,
         "rows": registration_list.registration_rows(competition, shown),

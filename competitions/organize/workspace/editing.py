@@ -75,14 +75,14 @@ class EditForm(forms.ModelForm[Row]):
         data = cast("QueryDict", self.data).copy()
         data["seen"] = json.dumps(self.stored)
         for name in names:
-            data.setlist(name, self._texts(name))
+            field = self.fields[name]
+            data.setlist(name, browser_texts(field, self.get_initial_for_field(field, name)))
         self.data = data
 
-    def _texts(self, name: str) -> list[str]:
-        """The stored value as a browser would send it."""
-        field = self.fields[name]
-        value = self.get_initial_for_field(field, name)
-        if isinstance(field.widget, forms.CheckboxInput):
-            return ["on"] if value else []
-        text = field.widget.format_value(field.prepare_value(value))
-        return [str(item) for item in (text if isinstance(text, list) else [text]) if item is not None]
+
+def browser_texts(field: Any, value: Any) -> list[str]:
+    """A stored value as a browser would send it from the field."""
+    if isinstance(field.widget, forms.CheckboxInput):
+        return ["on"] if value else []
+    shown = field.widget.format_value(field.prepare_value(value))
+    return [str(item) for item in (shown if isinstance(shown, list) else [shown]) if item is not None]

@@ -1,7 +1,7 @@
 """The organizer's overview: what needs attention, numbers, and charts of the last weeks."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -44,63 +44,43 @@ class Attention:
 def attention_items(competition: Competition, *, now: datetime) -> list[Attention]:
     """Matters that keep teams waiting, most urgent first."""
     return [
-        *_failed_by_us(competition, now),
-        *_unstarted(competition),
-        *_registrations(competition),
+        *_waiting_rows(competition, now),
         *_gpu_hours(competition, now),
         *(Attention(f"{warning.where}: {warning.text}") for warning in competition_warnings(competition)),
     ]
 
 
-def _failed_by_us(competition: Competition, now: datetime) -> list[Attention]:
-    """Scoring that failed by the setup within a week: the teams were told that the organizers know."""
+def _waiting_rows(competition: Competition, now: datetime) -> Iterator[Attention]:
+    """Submissions and registrations that wait for an organizer, each with the list of them."""
+
+    def listed(name: str, state: str) -> str:
+        return f"{reverse(f'organize:{name}', args=[competition.slug])}?state={state}"
+
+    # Scoring that failed by the setup within a week: the teams were told that the organizers know.
     recent = Submission.objects.filter(
         reason__in=ORGANIZERS_OWN, finished_at__gte=now - timedelta(days=7), rescores=None
     )
-    count = recent.filter(phase__competition=competition)[:MOST_COUNTED].count()
-    if not count:
-        return []
-    url = reverse("organize:submissions", args=[competition.slug]) + "?state=failed"
-    text = f"{_count_words(count, 'submission')} of this week failed by the competition's own setup. Mend it, and run them again."
-    return [Attention(text, url, "See them")]
+    if count := recent.filter(phase__competition=competition)[:MOST_COUNTED].count():
+        failed = f"{_count_words(count, 'submission')} of this week failed by the competition's own setup."
+        yield Attention(f"{failed} Mend it, and run them again.", listed("submissions", "failed"), "See them")
+    if count := unstarted_submissions(competition)[:MOST_COUNTED].count():
+        wait, them = ("waits", "it") if count == 1 else ("wait", "them")
+        text = f"{_count_words(count, 'submission')} {wait} for you to start {them}."
+        yield Attention(text, listed("submissions", State.UNSTARTED), "Start")
+    waiting = Registration.objects.filter(competition=competition, state=Registration.State.PENDING)
+    if count := waiting[:MOST_COUNTED].count():
+        text = f"{_count_words(count, 'person', 'people')} wait for you to approve their registration."
+        yield Attention(text, listed("registrations", "pending"), "Decide")
 
 
-def _gpu_hours(competition: Competition, now: datetime) -> list[Attention]:
+def _gpu_hours(competition: Competition, now: datetime) -> Iterator[Attention]:
     left = allowance(competition, now=now)
     if not left.is_nearly_spent:
-        return []
+        return
     text = f"{left.used:,.0f} of {left.given:,} GPU hours of this month are used."
     if left.is_spent:
         text = f"The {left.given:,} GPU hours of this month are used up: runs with a GPU wait for the next month."
-    return [Attention(text, reverse("organize:usage", args=[competition.slug]), "See what used them")]
-
-
-def _unstarted(competition: Competition) -> list[Attention]:
-    count = unstarted_submissions(competition)[:MOST_COUNTED].count()
-    if not count:
-        return []
-    url = reverse("organize:submissions", args=[competition.slug]) + f"?state={State.UNSTARTED}"
-    wait = "waits" if count == 1 else "wait"
-    return [
-        Attention(
-            f"{_count_words(count, 'submission')} {wait} for you to start {'it' if count == 1 else 'them'}.",
-            url,
-            "Start",
-        )
-    ]
-
-
-def _registrations(competition: Competition) -> list[Attention]:
-    waiting = Registration.objects.filter(competition=competition, state=Registration.State.PENDING)
-    count = waiting[:MOST_COUNTED].count()
-    if not count:
-        return []
-    url = reverse("organize:registrations", args=[competition.slug]) + "?state=pending"
-    return [
-        Attention(
-            f"{_count_words(count, 'person', 'people')} wait for you to approve their registration.", url, "Decide"
-        )
-    ]
+    yield Attention(text, reverse("organize:usage", args=[competition.slug]), "See what used them")
 
 
 def _count_words(count: int, singular: str, several: str = "") -> str:
@@ -117,9 +97,8 @@ def competition_numbers(
     )
     week = sum(day.submitted for day in days if day.day > (now - timedelta(days=7)).date())
     teams = Team.objects.filter(competition=competition, merged_into=None, is_baseline=False).count()
-    waiting = Run.objects.filter(submission__phase__competition=competition, state=State.QUEUED)[
-        : 10 * MOST_COUNTED
-    ].count()
+    queued = Run.objects.filter(submission__phase__competition=competition, state=State.QUEUED)
+    waiting = queued[: 10 * MOST_COUNTED].count()
     return [
         ("Teams", f"{teams:,}"),
         ("Submissions", f"{total['submitted'] or 0:,}"),
@@ -145,26 +124,33 @@ def overview_charts(days: Sequence[CompetitionDay]) -> list[Chart]:
     return [chart for chart in charts if chart is not None]
 
 
-def _per_day(
-    days: Sequence[CompetitionDay], value: Callable[[CompetitionDay], float], shown: Callable[[float], str]
-) -> list[Point]:
-    return [
+def _bars(key: str, title: str, summary: str, unit: str, *series: Series, x: str = "Day (UTC)") -> Chart:
+    return Chart(key=key, title=title, summary=summary, x=Axis(x, "category"), y=Axis(unit), series=list(series))
+
+
+def _daily(
+    days: Sequence[CompetitionDay],
+    value: Callable[[CompetitionDay], float],
+    shown: Callable[[float], str],
+    tone: Tone,
+    name: str = "",
+) -> Series:
+    """A bar for each day."""
+    points = [
         Point(number, value(day), f"{day.day:%b} {day.day.day}", shown(value(day))) for number, day in enumerate(days)
     ]
+    return Series(name, points, "bars", tone)
 
 
 def _submissions(days: Sequence[CompetitionDay]) -> Chart:
     total, scored = sum(day.submitted for day in days), sum(day.scored for day in days)
-    return Chart(
-        key="submissions-a-day",
-        title="Submissions a day",
-        summary=f"{total:,} came in these four weeks, {scored:,} of them are scored.",
-        x=Axis("Day (UTC)", "category"),
-        y=Axis("Submissions"),
-        series=[
-            Series("Received", _per_day(days, lambda day: day.submitted, _whole), "bars", "other"),
-            Series("Scored", _per_day(days, lambda day: day.scored, _whole), "bars", "own"),
-        ],
+    return _bars(
+        "submissions-a-day",
+        "Submissions a day",
+        f"{total:,} came in these four weeks, {scored:,} of them are scored.",
+        "Submissions",
+        _daily(days, lambda day: day.submitted, _whole, "other", "Received"),
+        _daily(days, lambda day: day.scored, _whole, "own", "Scored"),
     )
 
 
@@ -178,23 +164,13 @@ def _failures(days: Sequence[CompetitionDay]) -> Chart | None:
         counts.update(day.failures)
     if not counts:
         return None
-    most, number = counts.most_common(1)[0]
-    points = [
-        Point(place, count, _reason(reason), _whole(count))
-        for place, (reason, count) in enumerate(counts.most_common())
-    ]
-    return Chart(
-        key="failures",
-        title="Failures by reason",
-        summary=f"{sum(counts.values()):,} failed, most often: {_reason(most)} ({number:,}).",
-        x=Axis("Reason", "category"),
-        y=Axis("Submissions"),
-        series=[Series("", points, "bars", "bad")],
+    reasons = [(str(Reason(reason).label), count) for reason, count in counts.most_common()]
+    points = [Point(place, count, reason, _whole(count)) for place, (reason, count) in enumerate(reasons)]
+    most, number = reasons[0]
+    summary = f"{sum(counts.values()):,} failed, most often: {most} ({number:,})."
+    return _bars(
+        "failures", "Failures by reason", summary, "Submissions", Series("", points, "bars", "bad"), x="Reason"
     )
-
-
-def _reason(reason: str) -> str:
-    return str(Reason(reason).label)
 
 
 def _waiting(days: Sequence[CompetitionDay]) -> Chart | None:
@@ -204,17 +180,8 @@ def _waiting(days: Sequence[CompetitionDay]) -> Chart | None:
     runs = sum(day.runs for day in days)
     if not runs:
         return None
-    mean = sum(day.waited_s for day in days) / runs
-    return _line(
-        "waiting",
-        "Time in the queue",
-        f"Runs waited {_seconds(mean)} on average.",
-        "Seconds",
-        days,
-        mean_s,
-        _seconds,
-        "own",
-    )
+    summary = f"Runs waited {_seconds(sum(day.waited_s for day in days) / runs)} on average."
+    return _bars("waiting", "Time in the queue", summary, "Seconds", _daily(days, mean_s, _seconds, "own"))
 
 
 def _seconds(value: float) -> str:
@@ -225,39 +192,14 @@ def _compute(days: Sequence[CompetitionDay]) -> Chart | None:
     cpu, gpu = sum(day.cpu_s for day in days) / HOUR_S, sum(day.gpu_s for day in days) / HOUR_S
     if not cpu and not gpu:
         return None
-    text = (
-        f"{_hours(cpu)} of processor time"
-        + (f" and {_hours(gpu)} of GPU time" if gpu else "")
-        + " in these four weeks."
-    )
-    return _line(
-        "compute", "Hours of compute", text, "Hours", days, lambda day: (day.cpu_s + day.gpu_s) / HOUR_S, _hours, "best"
-    )
+    of_gpus = f" and {_hours(gpu)} of GPU time" if gpu else ""
+    summary = f"{_hours(cpu)} of processor time{of_gpus} in these four weeks."
+    hours = _daily(days, lambda day: (day.cpu_s + day.gpu_s) / HOUR_S, _hours, "best")
+    return _bars("compute", "Hours of compute", summary, "Hours", hours)
 
 
 def _hours(value: float) -> str:
     return f"{value:,.2f} h"
-
-
-def _line(
-    key: str,
-    title: str,
-    summary: str,
-    unit: str,
-    days: Sequence[CompetitionDay],
-    value: Callable[[CompetitionDay], float],
-    shown: Callable[[float], str],
-    tone: Tone,
-) -> Chart:
-    points = _per_day(days, value, shown)
-    return Chart(
-        key=key,
-        title=title,
-        summary=summary,
-        x=Axis("Day (UTC)", "category"),
-        y=Axis(unit),
-        series=[Series("", points, "bars", tone)],
-    )
 
 
 def _best(competition: Competition, reader: Reader) -> Chart | None:

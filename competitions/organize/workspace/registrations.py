@@ -13,34 +13,31 @@ from django.http import HttpResponse
 from accounts.models import User
 from competitions.catalog.models import Competition
 from competitions.catalog.questions import shown_answer
-from competitions.organize.refusals import REASON_MISSING, NothingChosen
+from competitions.organize.refusals import REASON_MISSING
+from competitions.organize.workspace.lists import ListForm, ticked
 from competitions.teams.models import Membership, Registration, Team
 from competitions.teams.services import registration_decide
 from core.spreadsheets import safe_cell
 
-PAGE_SIZE: Final = 50
 ACTIONS: Final[Mapping[str, tuple[str, str]]] = {"approve": ("Approve", "approved"), "deny": ("Deny", "denied")}
 
 
-class RegistrationFilter(forms.Form):
-    """Filters in the address; a value that is wrong filters nothing, and the page says so."""
+class RegistrationFilter(ListForm):
+    """Filters of the list of registrations."""
 
     person = forms.CharField(label="Name or e-mail", required=False, max_length=150)
     state = forms.ChoiceField(choices=[("", "All"), *Registration.State.choices], required=False)
-    before = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1, widget=forms.HiddenInput)
 
     def narrowed(self, competition: Competition) -> QuerySet[Registration]:
         """The competition's registrations that the address asks for, the newest first."""
         self.is_valid()
-        values = self.cleaned_data
         rows = Registration.objects.filter(competition=competition)
-        if text := values.get("person"):
+        if text := self.cleaned_data.get("person"):
             names = ("username", "email", "first_name", "last_name")
             matches = [Q(**{f"user__{name}__icontains": text}) for name in names]
             rows = rows.filter(matches[0] | matches[1] | matches[2] | matches[3])
-        given = {"state": values.get("state"), "pk__lt": values.get("before")}
-        rows = rows.filter(**{name: value for name, value in given.items() if value})
-        return rows.select_related("user", "rules_version", "decided_by", "competition").order_by("-pk")
+        rows = rows.select_related("user", "rules_version", "decided_by", "competition")
+        return self.filtered(rows, state="state")
 
 
 @dataclass(frozen=True)
@@ -70,12 +67,8 @@ def registration_rows(competition: Competition, registrations: Sequence[Registra
 
 def chosen_registrations(competition: Competition, numbers: Sequence[int]) -> QuerySet[Registration]:
     """Those of the competition's registrations that were ticked. Raises `NothingChosen`."""
-    rows = Registration.objects.filter(competition=competition, pk__in=numbers[:PAGE_SIZE]).select_related(
-        "user", "competition"
-    )
-    if not rows.exists():
-        raise NothingChosen("registration")
-    return rows.order_by("pk")
+    rows = Registration.objects.filter(competition=competition).select_related("user", "competition")
+    return ticked(rows, numbers, "registration")
 
 
 def decide(registrations: QuerySet[Registration], action: str, *, reason: str, by: User, now: datetime) -> int:

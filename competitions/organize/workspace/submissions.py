@@ -16,7 +16,8 @@ from competitions.compute.models import Queue
 from competitions.disclosure.readers import Reader
 from competitions.leaderboards.reading.results import known_results
 from competitions.leaderboards.reading.submission_scores import load_boards, with_scores
-from competitions.organize.refusals import QUEUE_MISSING, REASON_MISSING, NothingChosen
+from competitions.organize.refusals import QUEUE_MISSING, REASON_MISSING
+from competitions.organize.workspace.lists import ListForm, ticked
 from competitions.runs.bulk import runs_move_to_queue
 from competitions.runs.models import Run
 from competitions.runs.services import submission_cancel, submission_rerun
@@ -28,7 +29,6 @@ from competitions.teams.models import Team
 from competitions.web.forms import offer
 from core.refusals import Refusal
 
-PAGE_SIZE: Final = 50
 MOST_TEAMS: Final = 200  # that a search by name may mean
 
 ASKS_FIRST: Final = ("rerun", "cancel", "move")
@@ -49,8 +49,8 @@ STANDINGS: Final[Mapping[str, tuple[str, Q]]] = {
 }
 
 
-class FilterForm(forms.Form):
-    """Filters in the address; a value that is wrong filters nothing, and the page says so."""
+class FilterForm(ListForm):
+    """Filters of the list of submissions."""
 
     phase = forms.ModelChoiceField(Phase.objects.none(), required=False, empty_label="All phases")
     state = forms.ChoiceField(choices=[("", "All states"), *State.choices], required=False)
@@ -59,7 +59,6 @@ class FilterForm(forms.Form):
         choices=[("", "Any standing"), *((name, words) for name, (words, _) in STANDINGS.items())], required=False
     )
     team = forms.CharField(label="Team or file", required=False, max_length=60)
-    before = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1, widget=forms.HiddenInput)
 
     def __init__(self, competition: Competition, data: QueryDict) -> None:
         super().__init__(data)
@@ -80,8 +79,7 @@ class FilterForm(forms.Form):
             rows = rows.filter(Q(team__in=named) | Q(file_name__icontains=values["team"]))
         if standing := values.get("standing"):
             rows = rows.filter(STANDINGS[standing][1])
-        given = {"status": values.get("state"), "reason": values.get("reason"), "pk__lt": values.get("before")}
-        return rows.filter(**{name: value for name, value in given.items() if value}).order_by("-pk")
+        return self.filtered(rows, status="state", reason="reason")
 
 
 @dataclass(frozen=True)
@@ -116,10 +114,7 @@ def _failure_details(failed: Sequence[int]) -> dict[int, str]:
 
 def chosen_submissions(competition: Competition, numbers: Sequence[int]) -> QuerySet[Submission]:
     """Those of the competition's submissions that were ticked. Raises `NothingChosen`."""
-    submissions = Submission.objects.filter(phase__competition=competition, pk__in=numbers[:PAGE_SIZE]).order_by("pk")
-    if not submissions.exists():
-        raise NothingChosen
-    return submissions
+    return ticked(Submission.objects.filter(phase__competition=competition), numbers, "submission")
 
 
 def queues_for(user: User, competition: Competition) -> QuerySet[Queue]:

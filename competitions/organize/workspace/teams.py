@@ -16,14 +16,14 @@ from competitions.disclosure.scores import visible_columns
 from competitions.leaderboards.models import Entry
 from competitions.leaderboards.ranking.values import primary_column
 from competitions.leaderboards.reading.submission_scores import load_boards
-from competitions.organize.refusals import REASON_MISSING, NothingChosen
+from competitions.organize.refusals import REASON_MISSING
+from competitions.organize.workspace.lists import ListForm, ticked
 from competitions.submissions.models import Submission
 from competitions.submissions.services import team_disqualify, team_reinstate
 from competitions.teams.models import Membership, MergeProposal, OfferState, Team
 from competitions.web.forms import offer
 from core.spreadsheets import Echo, safe_cell
 
-PAGE_SIZE: Final = 50
 CHUNK: Final = 500  # teams that a download reads at once
 SHOWN: Final[Mapping[str, tuple[str, Q]]] = {
     "active": ("Taking part", Q(disqualified_at=None, is_baseline=False)),
@@ -38,8 +38,8 @@ ACTIONS: Final[Mapping[str, tuple[str, str]]] = {
 MAIL: Final = "mail"  # an action of the list that changes nothing: it leads to the form
 
 
-class TeamFilter(forms.Form):
-    """Filters in the address; a value that is wrong filters nothing, and the page says so."""
+class TeamFilter(ListForm):
+    """Filters of the list of teams."""
 
     team = forms.CharField(label="Name or member", required=False, max_length=60)
     show = forms.ChoiceField(
@@ -48,7 +48,6 @@ class TeamFilter(forms.Form):
     phase = forms.ModelChoiceField(
         Phase.objects.none(), label="Best score in", required=False, empty_label="The phase that is open"
     )
-    before = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1, widget=forms.HiddenInput)
 
     def __init__(self, competition: Competition, data: Mapping[str, object]) -> None:
         super().__init__(data)
@@ -66,9 +65,7 @@ class TeamFilter(forms.Form):
             rows = rows.filter(Q(searched_name__contains=text.lower()) | Q(pk__in=teams))
         if show := values.get("show"):
             rows = rows.filter(SHOWN[show][1])
-        if before := values.get("before"):
-            rows = rows.filter(pk__lt=before)
-        return rows.order_by("-pk")
+        return self.filtered(rows)
 
 
 @dataclass(frozen=True)
@@ -136,10 +133,7 @@ def team_history(team: Team) -> list[tuple[datetime, str]]:
 
 def chosen_teams(competition: Competition, numbers: Sequence[int]) -> QuerySet[Team]:
     """Those of the competition's teams that were ticked. Raises `NothingChosen`."""
-    teams = Team.objects.filter(competition=competition, merged_into=None, pk__in=numbers[:PAGE_SIZE]).order_by("pk")
-    if not teams.exists():
-        raise NothingChosen("team")
-    return teams
+    return ticked(Team.objects.filter(competition=competition, merged_into=None), numbers, "team")
 
 
 def act_on_teams(teams: QuerySet[Team], action: str, *, reason: str, now: datetime) -> int:

@@ -1,16 +1,18 @@
 """The cost of compute in a month: a queue's for whoever runs it, a competition's for its organizers."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
+
+from django.db.models import QuerySet
 
 from competitions.catalog.models import Competition
 from competitions.compute.models import Queue
 from competitions.runs.accounting.gpu_hours import GpuAllowance, allowance, allowances
 from competitions.runs.accounting.months import Month
 from competitions.runs.accounting.usage import ClusterUse, Use, UseRow, cluster_use, slots_in, use_rows, waiting_times
-from competitions.runs.models import GpuHours
+from competitions.runs.models import GpuHours, SlotUse
 
 MOST_ROWS: Final = 20  # of phases and teams; the CSV has all
 MOST_COMPETITIONS: Final = 100
@@ -43,21 +45,29 @@ class MonthlyUsage:
     spent_at: datetime | None = None
 
 
-def queue_usage(queue: Queue, month: Month, *, now: datetime) -> MonthlyUsage:
-    """The use of all competitions on a queue, most first.
-
-    In the present month also those that have used nothing.
-    """
-    slots = slots_in(month, now=now).filter(queue=queue)
+def _monthly(slots: QuerySet[SlotUse], month: Month, now: datetime) -> MonthlyUsage:
     teams, phases = use_rows(slots, "team", "team__name"), use_rows(slots, "phase", "phase__name")
     return MonthlyUsage(
         month=month,
         later=month.after if month < Month.at(now) else None,
         total=sum((row.use for row in phases), Use()),
         waits=waiting_times(slots),
-        phases=phases[:MOST_ROWS],
+        phases=phases,
         teams=teams[:MOST_ROWS],
         more_teams=max(len(teams) - MOST_ROWS, 0),
+    )
+
+
+def queue_usage(queue: Queue, month: Month, *, now: datetime) -> MonthlyUsage:
+    """The use of all competitions on a queue, most first.
+
+    In the present month also those that have used nothing.
+    """
+    slots = slots_in(month, now=now).filter(queue=queue)
+    usage = _monthly(slots, month, now)
+    return replace(
+        usage,
+        phases=usage.phases[:MOST_ROWS],
         cluster=cluster_use(queue, month, now=now),
         competitions=_competitions(queue, use_rows(slots, "competition", "competition__title"), month, now),
     )
@@ -82,18 +92,8 @@ def _competitions(queue: Queue, used: Sequence[UseRow], month: Month, now: datet
 
 def competition_usage(competition: Competition, month: Month, *, now: datetime) -> MonthlyUsage:
     """The use of one competition, on whichever queues."""
-    slots = slots_in(month, now=now).filter(competition=competition)
-    teams, phases = use_rows(slots, "team", "team__name"), use_rows(slots, "phase", "phase__name")
-    is_present = month == Month.at(now)
-    left = allowance(competition, now=now) if is_present else None
-    return MonthlyUsage(
-        month=month,
-        later=None if is_present else month.after,
-        total=sum((row.use for row in phases), Use()),
-        waits=waiting_times(slots),
-        phases=phases,
-        teams=teams[:MOST_ROWS],
-        more_teams=max(len(teams) - MOST_ROWS, 0),
-        allowance=left if left is not None and left.given is not None else None,
-        spent_at=left.spent_at(now) if left is not None else None,
-    )
+    usage = _monthly(slots_in(month, now=now).filter(competition=competition), month, now)
+    if month != Month.at(now):
+        return replace(usage, later=month.after)
+    left = allowance(competition, now=now)
+    return replace(usage, allowance=left if left.given is not None else None, spent_at=left.spent_at(now))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from competitions.bundles.importing.importer import bundle_import, quiet
+from competitions.bundles.importing.importer import bundle_import
 from competitions.bundles.pushing.applying import push_read
 from competitions.bundles.writer import bundle_write
 from competitions.catalog.models import Competition, Phase
@@ -82,7 +82,7 @@ def test_a_sample_that_does_not_fit_is_refused_with_its_line(
     assert words in fault.message
     with (
         pytest.raises(InvalidBundle, match="does not fit the phase"),
-        push_read(folder, owner=site.organizer, now=NOON, progress=quiet),
+        push_read(folder, owner=site.organizer, now=NOON, progress=lambda step: None),
     ):
         pytest.fail("a push reads it as an import does")
     assert main(["competition", "check", str(folder)]) == 1

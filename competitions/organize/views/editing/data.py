@@ -27,7 +27,7 @@ from competitions.organize.forms import ConfirmedForm, SolutionForm, UploadForm
 from competitions.organize.views.access import answer_upload, upload_named
 from competitions.organize.views.editing.changes import change_page, delete_page, render_page
 from competitions.organize.views.workspace import managed_competition
-from competitions.organize.workspace.submissions import PAGE_SIZE
+from competitions.organize.workspace.lists import PAGE_SIZE
 from competitions.resources.downloads import stored_response
 from competitions.resources.models import Upload
 from competitions.resources.rooms import takes_uploads

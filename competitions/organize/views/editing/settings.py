@@ -11,7 +11,6 @@ from django.views.decorators.http import require_http_methods, require_POST
 from accounts.views import person
 from competitions.catalog.models import Competition, CompetitionOrganizer, SealedUse
 from competitions.catalog.organizers import (
-    competition_organizers,
     organizer_add,
     organizer_remove,
     organizer_sees_sealed,
@@ -60,7 +59,9 @@ def _page(
             (name, title, sent.get(name) or form(competition, by=person(request), auto_id=f"{name}-%s"))
             for name, (title, form) in sections.SECTIONS.items()
         ],
-        "organizers": competition_organizers(competition),
+        "organizers": CompetitionOrganizer.objects.filter(competition=competition)
+        .select_related("user")
+        .order_by("pk"),
         "sealed_uses": SealedUse.objects.filter(phase__competition=competition).select_related("user", "phase")[
             :SHOWN_USES
         ],

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Final
 from uuid import UUID
 
 from django.conf import settings
@@ -25,14 +24,12 @@ from competitions.organize.forms import KindForm, ResourceFilterForm
 from competitions.organize.hosts import require_host
 from competitions.organize.views.access import answer_upload
 from competitions.organize.views.editing.changes import change_page, delete_page, render_page
-from competitions.organize.views.teams import list_page
+from competitions.organize.workspace.lists import list_page
 from competitions.resources.downloads import stored_response
 from competitions.resources.models import Resource, Upload
 from competitions.resources.rooms import takes_uploads
 from competitions.resources.versions import count_uses, storage_used
 from competitions.web.forms import cleaned
-
-PAGE_SIZE: Final = 50
 
 
 @require_safe
@@ -41,7 +38,7 @@ def files(request: HttpRequest) -> HttpResponse:
     user = person(request)
     require_host(user)
     form = ResourceFilterForm(request.GET)
-    shown, following = list_page(request, form.narrowed(own_resources(user).order_by("-pk")), PAGE_SIZE)
+    shown, following = list_page(request, form.narrowed(own_resources(user)))
     context = {
         "rows": shown,
         "following": following,

@@ -19,6 +19,7 @@ from competitions.organize.editing.change_form import ChangeForm
 from competitions.organize.editing.deletions import Deletion, delete_row
 from competitions.organize.hosts import require_host
 from competitions.organize.views.editing.changes import change_page, delete_page, render_page
+from files.text import free_name
 
 
 def own_series(user: User) -> QuerySet[Series]:
@@ -45,7 +46,9 @@ class SeriesForm(ChangeForm):
     def clean(self) -> dict[str, object]:
         cleaned = super().clean()
         if not cleaned.get("slug") and "slug" not in self.errors:
-            cleaned["slug"] = self.instance.slug or _free_slug(str(cleaned.get("title", "")))
+            base = slugify(str(cleaned.get("title", "")))[:40].strip("-") or "series"
+            taken = set(Series.objects.filter(slug__startswith=base).values_list("slug", flat=True))
+            cleaned["slug"] = self.instance.slug or free_name(base, taken)
         return cleaned
 
     def write(self, now: datetime) -> Series:
@@ -53,12 +56,6 @@ class SeriesForm(ChangeForm):
         series.full_clean()
         series.save()
         return series
-
-
-def _free_slug(title: str) -> str:
-    base = slugify(title)[:40].strip("-") or "series"
-    taken = set(Series.objects.filter(slug__startswith=base).values_list("slug", flat=True))
-    return next(slug for slug in (base, *(f"{base}-{number}" for number in range(2, 10_000))) if slug not in taken)
 
 
 def series_deletion(series: Series) -> Deletion:

@@ -90,11 +90,9 @@ def proposal_file(request: HttpRequest, slug: str, number: int, pk: int, name: s
     task = get_object_or_404(Task.objects.filter(competition=competition, dataset=None, checks=None), pk=pk)
 
     def take(upload: Upload) -> str:
-        upload_check(Slot(task, name), upload, person(request))
-        assert upload.file is not None, "checked"
-        proposal_put_file(
-            proposal=chosen, task=task, slot=name, file=upload.file, file_name=upload.file_name, by=person(request)
-        )
+        by = person(request)
+        file = upload_check(Slot(task, name), upload, by)
+        proposal_put_file(proposal=chosen, task=task, slot=name, file=file, file_name=upload.file_name, by=by)
         return request.path.split("/files/")[0] + "/"
 
     return answer_upload(request, take)
