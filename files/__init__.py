@@ -1,4 +1,1 @@
-"""Readers and checks of the files that people send, for the site and for participants' machines.
-
-No Django, no database.
-"""
+"""Readers and checks of files that people send, for site and participants. No Django, no database."""

@@ -28,10 +28,7 @@ def check_code(path: Path, *, file_name: str, needs_command: bool, takes_require
 
 
 def locked_requirements(path: Path, names: Collection[str]) -> str:
-    """The lock file at the top of a code submission, by the rules of the workers; empty for none.
-
-    Raises `InvalidFile` naming the line.
-    """
+    """The lock file of a code submission, by the workers' rules; empty for none. Raises `InvalidFile`."""
     if LOCK not in names:
         return ""
     with zipfile.ZipFile(path) as archive, archive.open(LOCK) as member:

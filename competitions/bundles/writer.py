@@ -60,10 +60,7 @@ def yaml_text(data: dict[str, object]) -> str:
 
 
 def _stand_in_image(data: Nested, competition: Competition) -> bytes:
-    """Name the drawn cover as the image of a bundle without one, and return it.
-
-    Empty where there is an image. Codabench refuses a bundle without one.
-    """
+    """Name the drawn cover as the image of a bundle without one, which Codabench refuses; return it."""
     if "image" in data:
         return b""
     data["image"] = STAND_IN

@@ -36,10 +36,7 @@ ADMINISTRATORS_ONLY: Final = RefusalKind(
 
 @transaction.atomic
 def organizer_add(*, competition: Competition, person: str, by: User) -> CompetitionOrganizer:
-    """Add an organizer by user name or e-mail address, and mail them.
-
-    Raises `UNKNOWN_ACCOUNT` or `ALREADY_ORGANIZES`.
-    """
+    """Add an organizer by name or address, and mail them. Raises `UNKNOWN_ACCOUNT`, `ALREADY_ORGANIZES`."""
     name = person.strip()
     user = User.objects.filter(named_by(name), is_active=True).first()
     if user is None:

@@ -20,32 +20,24 @@ class EnvironmentNotAccepted(NotAllowed):
         )
 
 
-class NoPhaseAccepts(NotAllowed):
-    code = "environment_not_accepted"
+NO_PHASE_ACCEPTS: Final = RefusalKind(
+    403,
+    "environment_not_accepted",
+    "No phase of this competition takes {noun}, so there is nothing to upload them for.",
+)
 
-    def __init__(self, kind: str) -> None:
-        super().__init__(f"No phase of this competition takes {NOUNS[kind]}, so there is nothing to upload them for.")
+NAME_INVALID: Final = RefusalKind(
+    422,
+    "name_invalid",
+    "The name {name!r} cannot be used. Use lower-case letters, digits, dots, dashes and underscores, at most 60, such as gap-model.",
+)
 
-
-class NameInvalid(Refusal):
-    code, http_status = "name_invalid", 422
-
-    def __init__(self, name: str) -> None:
-        super().__init__(
-            f"The name {name[:80]!r} cannot be used. Use lower-case letters, digits, dots, dashes and underscores, at most 60, such as "
-            "gap-model."
-        )
-
-
-class FileTooLarge(Refusal):
-    code, http_status = "environment_file_too_large", 413
-
-    def __init__(self, *, kind: str, size_bytes: int, limit_bytes: int) -> None:
-        super().__init__(
-            f"The file has {size_bytes:,} bytes; {NOUNS[kind]} may have at most {limit_bytes:,} here.",
-            limit_bytes=limit_bytes,
-        )
-
+FILE_TOO_LARGE: Final = RefusalKind(
+    413,
+    "environment_file_too_large",
+    "The file has {size_bytes:,} bytes; {noun} may have at most {limit_bytes:,} here.",
+    tells=("limit_bytes",),
+)
 
 ROOM_USED: Final = RefusalKind(
     413,

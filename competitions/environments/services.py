@@ -83,7 +83,7 @@ def environment_file_add(
         return earlier_file
     _require_upload(upload, now)
     if kind not in kinds_accepted(list(competition.phases.all())):
-        raise refusals.NoPhaseAccepts(kind)
+        raise refusals.NO_PHASE_ACCEPTS(noun=refusals.NOUNS[kind])
     _require_name(name)
     _require_room(team, competition, kind, upload.size_bytes)
     require_allowance(asker=asker_key("team", team.pk), now=now)
@@ -117,16 +117,16 @@ def _require_name(name: str) -> None:
     try:
         FILE_NAME(name)
     except ValidationError as error:
-        raise refusals.NameInvalid(name) from error
+        raise refusals.NAME_INVALID(name=name[:80]) from error
 
 
 def require_size(competition: Competition, kind: EnvironmentFile.Kind, size_bytes: int) -> None:
-    """Raise `FileTooLarge` for a file that no team may upload here."""
+    """Raise `FILE_TOO_LARGE` for a file that no team may upload here."""
     limit = settings.ENVIRONMENT_FILE_MAX_BYTES
     if kind == EnvironmentFile.Kind.IMAGE:
         limit = min(limit, competition.queue.max_image_bytes)
     if size_bytes > limit:
-        raise refusals.FileTooLarge(kind=kind, size_bytes=size_bytes, limit_bytes=limit)
+        raise refusals.FILE_TOO_LARGE(noun=refusals.NOUNS[kind], size_bytes=size_bytes, limit_bytes=limit)
 
 
 def _require_room(team: Team, competition: Competition, kind: EnvironmentFile.Kind, size_bytes: int) -> None:
@@ -140,10 +140,7 @@ def _require_room(team: Team, competition: Competition, kind: EnvironmentFile.Ki
 
 @transaction.atomic
 def environment_file_remove(*, file: EnvironmentFile, note: str) -> None:
-    """Remove a file, but keep its name and digest.
-
-    Raises `NOT_REMOVABLE`, or a refusal if a submission still needs it.
-    """
+    """Remove a file, but not its name and digest. Raises `NOT_REMOVABLE`, or why it is still needed."""
     Team.objects.select_for_update().get(pk=file.team_id)  # a submission that names it takes its turn before or after
     locked = EnvironmentFile.objects.select_for_update().get(pk=file.pk)
     if locked.state == EnvironmentFile.State.REMOVED:
@@ -172,10 +169,7 @@ def _remove_unused_file(file: EnvironmentFile) -> bool:
 
 
 def files_follow_merge(sender: type[Team], team: Team, absorbed: Team, **kwargs: Any) -> None:
-    """Receiver of `teams_merged`: move files; the absorbed team's versions of a shared name follow.
-
-    Both teams' locks are held.
-    """
+    """Receiver of `teams_merged`, under both locks: versions of a shared name follow the team's own."""
     newest = dict(_versions(team))
     for key, _ in list(_versions(absorbed)):
         moving = EnvironmentFile.objects.filter(team=absorbed, kind=key[0], name=key[1])

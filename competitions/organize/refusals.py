@@ -1,11 +1,10 @@
 """Refusals on the way to a competition."""
 
-from collections.abc import Sequence
 from typing import Final
 
 from django.urls import reverse
 
-from core.refusals import Conflict, NotAllowed, Refusal, RefusalKind
+from core.refusals import Conflict, NotAllowed, RefusalKind
 
 
 class HostsOnly(NotAllowed):
@@ -79,14 +78,11 @@ STILL_PUBLISHED: Final = RefusalKind(
 )
 
 
-class OnRecord(Conflict):
-    code = "on_record"
-
-    def __init__(self, kinds: Sequence[str]) -> None:
-        super().__init__(
-            f"The competition is not deleted, because it has what stays on record: {', '.join(kinds)}. Leave it withdrawn."
-        )
-
+ON_RECORD: Final = RefusalKind(
+    409,
+    "on_record",
+    "The competition is not deleted, because it has what stays on record: {kinds}. Leave it withdrawn.",
+)
 
 NOT_CONFIRMED: Final = RefusalKind(
     422, "not_confirmed", "Nothing was deleted: type “{slug}” to confirm that you mean this competition."
@@ -117,12 +113,9 @@ FILES_MISSING: Final = RefusalKind(
 )
 
 
-class NothingChosen(Refusal):
-    code, http_status = "nothing_chosen", 422
-
-    def __init__(self, what: str) -> None:
-        super().__init__(f"No {what} was chosen. Tick those that you mean, then choose what to do.")
-
+NOTHING_CHOSEN: Final = RefusalKind(
+    422, "nothing_chosen", "No {what} was chosen. Tick those that you mean, then choose what to do."
+)
 
 QUEUE_MISSING: Final = RefusalKind(
     422, "queue_missing", "Choose one of the queues that you may use. Nothing was moved."
@@ -142,12 +135,7 @@ FILE_CHANGED_ELSEWHERE: Final = RefusalKind(
 )
 
 
-class NotDeleted(Conflict):
-    code = "not_deleted"
-
-    def __init__(self, what: str, reasons: Sequence[str]) -> None:
-        super().__init__(f"Nothing was deleted: {what} stays. {' '.join(reasons)}")
-
+NOT_DELETED: Final = RefusalKind(409, "not_deleted", "Nothing was deleted: {what} stays. {reasons}")
 
 DELETION_CHANGED: Final = RefusalKind(
     409,

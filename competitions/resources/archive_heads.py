@@ -31,10 +31,7 @@ MOST_ASKED: Final = 100  # in one step of the reconciler
 
 
 def archives_ask(*, now: datetime) -> int:
-    """Ask for the archives that nobody has read yet, as a step of the reconciler; returns how many.
-
-    Rows whose file is gone are removed.
-    """
+    """Step of the reconciler: ask for archives that nobody has read, forget those that are gone."""
     ArchiveHead.objects.exclude(sha256__in=StoredFile.objects.values("sha256")).delete()
     archives = Resource.objects.filter(kind__in=SHOWN_KINDS, file_name__iendswith=".zip")
     unread = archives.exclude(file__in=ArchiveHead.objects.values("sha256")).order_by("pk")

@@ -107,6 +107,19 @@ class Resource(models.Model):
         return f"{self.name} ({self.get_kind_display()})"
 
 
+def resource_field(kind: Resource.Kind, help_text: str = "") -> "models.ForeignKey[Resource | None, Resource | None]":
+    """A file of this kind that a row may name; it is kept as long as the row names it."""
+    return models.ForeignKey(
+        Resource,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="+",
+        limit_choices_to={"kind": kind},
+        help_text=help_text,
+    )
+
+
 class ArchiveHead(AskedRow):
     """The first rows of the tables in a stored zip, by its digest, which keeps no file from removal."""
 

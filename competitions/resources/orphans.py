@@ -111,10 +111,7 @@ def removals_held() -> Iterator[None]:
 
 
 def _may_remove() -> bool:
-    """True if files may be removed; stays true until the end of the transaction.
-
-    Whoever claims the guard waits for it.
-    """
+    """True if files may be removed, until the transaction ends: who claims the guard waits for it."""
     guard, _ = RemovalGuard.objects.select_for_update().get_or_create(pk=RemovalGuard.THE_ONE)
     return guard.claimed_until is None or guard.claimed_until <= timezone.now()
 

@@ -16,10 +16,7 @@ May = Callable[..., object]
 
 
 def upload_room(request: HttpRequest, user: User, *, limit_bytes: int | None = None) -> int:
-    """Bytes of a form with a file that this person may send now.
-
-    Raises `UPLOAD_TOO_LARGE` or `UPLOAD_ROOM_USED`.
-    """
+    """Bytes of a form that this person may send. Raises `UPLOAD_TOO_LARGE` or `UPLOAD_ROOM_USED`."""
     limit = settings.UPLOAD_MAX_BYTES if limit_bytes is None else limit_bytes
     size_bytes = announced_bytes(request)
     if size_bytes > limit + FORM_BYTES:
@@ -31,10 +28,7 @@ def upload_room(request: HttpRequest, user: User, *, limit_bytes: int | None = N
 
 
 def takes_uploads(may: May, *, limit: Callable[[], int] | None = None) -> Callable[[View], View]:
-    """Declare that a page takes files of people who are signed in.
-
-    `may(request, **kwargs)` raises where this person may not send any.
-    """
+    """Declare that a page takes files of people who are signed in, unless `may(request, ...)` raises."""
 
     def room(request: HttpRequest, **kwargs: Any) -> int | None:
         if not isinstance(request.user, User):

@@ -133,10 +133,7 @@ def upload_begin(
 
 
 def _require_room(user_id: int, size_bytes: int, *, except_for: int = 0) -> None:
-    """Raise `UPLOAD_ROOM_USED` when the person's uploads would take too much with this one.
-
-    Call inside a transaction.
-    """
+    """In a transaction: raise `UPLOAD_ROOM_USED` when the person's uploads would take too much."""
     User.objects.select_for_update().only("pk").get(pk=user_id)  # those that begin at once take turns
     used = upload_room_used(User(pk=user_id), except_for=except_for)
     if used + size_bytes > settings.UPLOAD_ROOM_BYTES:
@@ -248,10 +245,7 @@ def count_failures(cause: str, number: int = 1) -> None:
 
 @transaction.atomic
 def _take(upload: Upload, offset: int, written: int, arriving: Path) -> None:
-    """Move `received_bytes` on, for one of two racing requests only.
-
-    The bytes have their final name by then.
-    """
+    """Move `received_bytes` on for one of two racing requests, whose bytes have their final name by then."""
     whole = Upload.objects.filter(pk=upload.pk, received_bytes=offset, file=None)
     if not whole.update(received_bytes=offset + written):
         upload.refresh_from_db()
@@ -261,10 +255,7 @@ def _take(upload: Upload, offset: int, written: int, arriving: Path) -> None:
 
 
 def upload_finish(upload: Upload) -> Upload:
-    """Store the object once every byte is there, else do nothing.
-
-    Safe to call again after a crash in between.
-    """
+    """Store the object once every byte is there; safe to call again after a crash in between."""
     if upload.is_complete or upload.received_bytes < upload.size_bytes:
         return upload
     try:

@@ -184,10 +184,7 @@ def _name_personal_team(team: Team, name: str) -> Team:
 
 @transaction.atomic
 def join_alone(*, user: User, competition: Competition, now: datetime) -> Team | None:
-    """A team at once for whoever joins without being invited, named after them; None for the others.
-
-    Raises `NOT_REGISTERED` and its kin.
-    """
+    """A team at once, named after them, for who is not invited. Raises `NOT_REGISTERED` and its kin."""
     invited = Invitation.objects.filter(
         user=user, team__competition=competition, state=Invitation.State.OPEN, expires_at__gt=now
     )

@@ -3,12 +3,12 @@
 Nothing is checked here that the schema checks afterwards; every part remembers where it stood, for the messages.
 """
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any, Final
 
 from files.bundles.document import Document, DocumentReader
-from files.bundles.faults import Note, Report, Where
+from files.bundles.faults import Report, Where
 from files.bundles.schema import TASK_FILES
 from files.bundles.types import read_instant
 
@@ -81,10 +81,7 @@ NEVER_OPEN: Final = timedelta(seconds=1)
 
 
 def is_legacy(data: dict[str, object]) -> bool:
-    """True for the shape of 1.5, whatever `version` says.
-
-    It has a mapping of phases, pages by title, or columns outside boards.
-    """
+    """True for the shape of 1.5: a mapping of phases, pages by title, or columns outside boards."""
     board = data.get("leaderboard")
     return (
         isinstance(data.get("phases"), dict)
@@ -182,7 +179,7 @@ class Legacy(DocumentReader):
             "name": phase.get("label") or f"Phase {number + 1}",
             "tasks": [number],
             "where": where,
-            "start": start or datetime.min.replace(tzinfo=_UTC),
+            "start": start or datetime.min.replace(tzinfo=UTC),
             "auto_migrate_to_this_phase": _flag(phase.get("auto_migration"), default=False),
         }
 
@@ -276,13 +273,9 @@ class Legacy(DocumentReader):
     def _computed(self, where: Where, computed: dict[str, object], keys: list[str]) -> dict[str, object]:
         operation = str(computed.get("operation") or "").strip().lower()
         fields = computed.get("fields")
-        names = (
-            [part.strip() for part in fields.split(",")]
-            if isinstance(fields, str)
-            else fields
-            if isinstance(fields, list)
-            else []
-        )
+        if isinstance(fields, str):
+            fields = [part.strip() for part in fields.split(",")]
+        names = fields if isinstance(fields, list) else []
         unknown = [name for name in names if name not in keys]
         if operation not in ("avg", "mean") or not names or unknown:
             message = f"the computation {operation or '?'!r} of {names} is left out: it needs `operation: Avg` and columns of this board"
@@ -310,23 +303,12 @@ class Legacy(DocumentReader):
         forced = ("force_best_submission_to_leaderboard", "force_submission_to_leaderboard")
         for key in data:
             place = (*where, key)
-            if (
-                key in known
-                or (key in ignored and not ignored[key])
-                or (key in forced and _flag(data[key], default=False))
-            ):
+            if key in known or ignored.get(key) == "" or (key in forced and _flag(data[key], default=False)):
                 continue
             if key in ignored:
                 self.report.ignored.append(self.document.note(place, ignored[key]))
             else:
-                self.report.warnings.append(
-                    Note(f"the key {key!r} is not known here and is left out", *_place(self.document, place))
-                )
-
-
-def _place(document: Document, where: Where) -> tuple[str, int | None]:
-    note = document.note(where, "")
-    return note.path, note.line
+                self.add_warning(place, f"the key {key!r} is not known here and is left out")
 
 
 def _belongs_to(column: dict[str, object], label: str) -> bool:
@@ -346,6 +328,3 @@ def _number(value: Any, default: float = 0) -> float:
         return float(value)
     except (TypeError, ValueError):
         return default
-
-
-_UTC = read_instant("2000-01-01").tzinfo

@@ -1,7 +1,4 @@
-"""A YAML text as plain data with the line of everything in it; repeated keys are faults.
-
-Dates stay text.
-"""
+"""A YAML text as plain data, with lines; repeated keys are faults, and dates stay text."""
 
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -147,10 +147,7 @@ def _sent(path: Path, phase: PhaseSpec, tasks: list[TaskSpec], own: OwnEnvironme
 
 
 def _kind(phase: PhaseSpec, own: OwnEnvironment) -> str:
-    """The kind of the file.
-
-    A phase that takes several kinds is tried with predictions, unless an environment is given for code.
-    """
+    """The file's kind; of several, predictions are tried, unless an environment is given for code."""
     kinds = phase.podium.accepts
     if kinds is None:
         return "prediction" if phase.accepts_only_result_submissions else "code"
@@ -174,10 +171,7 @@ def _own_image(archive: Path) -> OwnImage:
 
 @dataclass(frozen=True)
 class _TaskPlan:
-    """The submission on one task of the phase.
-
-    `files` are all that there are, `image` that of the organizer's programs.
-    """
+    """The submission on one task, with all `files`; `image` is that of the organizer's programs."""
 
     phase: PhaseSpec
     task: TaskSpec

@@ -1,7 +1,4 @@
-"""Reading a bundle: its shape, its YAML against the schema, its files. All faults at once.
-
-Nothing here needs a database.
-"""
+"""Reading a bundle without a database: its shape, its YAML, its files; all faults at once."""
 
 import re
 import zipfile
@@ -18,10 +15,10 @@ from files.bundles.archive import LIMITS, BundleFiles, is_too_long
 from files.bundles.codalab import Legacy, is_legacy
 from files.bundles.document import Document, DocumentReader, read_document
 from files.bundles.error_messages import error_sentence
-from files.bundles.faults import InvalidBundle, Note, Report, Where, dotted
+from files.bundles.faults import InvalidBundle, Note, Report, Where
 from files.bundles.images import BundleImages
 from files.bundles.rules import remarks, rule_faults
-from files.bundles.schema import IGNORED, PHASE_FILES, TASK_FILES, CompetitionSpec, PhaseSpec, Spec, TaskSpec
+from files.bundles.schema import IGNORED, PHASE_FILES, TASK_FILES, CompetitionSpec, Spec
 from files.refusals import InvalidFile
 from files.text import is_placeholder
 from workers.protocol.files.plain_yaml import NotPlainYaml, read_plain_yaml
@@ -30,6 +27,7 @@ VERSIONS: Final = {"2": "2", "2.0": "2", "1": "1.5", "1.0": "1.5", "1.5": "1.5",
 KEY_LIKE: Final = re.compile(r"\A[0-9a-fA-F-]{32,40}\Z")
 METADATA: Final = ("metadata.yaml", "metadata")
 MAX_METADATA_BYTES: Final = 64 * 1024
+PAGE: Final = "a Markdown or HTML file"
 # What names files, by kind of part; "" is the competition itself.
 NAMED: Final = {
     "": ("terms", "image"),
@@ -205,8 +203,9 @@ class BundleReader(DocumentReader):
                     if (kind, relative) not in known:
                         known[kind, relative] = self._content_fault(kind, name, relative)
                     fault = known[kind, relative]
-                    if not fault and kind == "tasks" and name.endswith("program"):
-                        self._warn_of_command(relative, place)
+                    is_program = kind == "tasks" and name.endswith("program")
+                    if not fault and is_program and (missing := command_fault(self.files, relative)):
+                        self.add_warning(place, missing)  # it scores nothing, and the first submission would fail
                 if fault:
                     yield self.document.note(place, fault)
 
@@ -222,8 +221,8 @@ class BundleReader(DocumentReader):
         if kind in ("phases", "solutions"):
             return self._fault_of_part(relative)
         if name in ("image", "cover") or kind == "images":
-            return self._file_fault(relative)
-        return self._terms_fault(relative) if name == "terms" else self._page_fault(relative)
+            return self._folder_fault(relative, "a file")
+        return self._terms_fault(relative) if name == "terms" else self._folder_fault(relative, PAGE)
 
     def _missing(self, relative: str) -> str:
         """A sentence on a path to nothing; empty when it leads to a file or folder, or may be a key."""
@@ -233,21 +232,19 @@ class BundleReader(DocumentReader):
             )
         if self.files.path(relative) is None:
             return f"the path {relative!r} leads outside the bundle; name a file or folder in it"
-        if self.files.exists(relative):
-            return ""
-        if is_key(relative):
+        if self.files.exists(relative) or is_key(relative):
             return ""
         if KEY_LIKE.match(relative):
             return f"{relative!r} has {len(relative)} characters; the key of a dataset has 36, or name a file of the bundle"
         near = self.files.similar(relative)
         return f"the bundle has no {relative!r}" + (f"; there is {near!r}" if near else "")
 
-    def _page_fault(self, relative: str) -> str:
-        return "" if self.files.file(relative) else f"{relative!r} is a folder; name a Markdown or HTML file"
+    def _folder_fault(self, relative: str, right: str) -> str:
+        return "" if self.files.file(relative) else f"{relative!r} is a folder; name {right}"
 
     def _terms_fault(self, relative: str) -> str:
         """As of a page; but rules that say nothing are accepted in the old shape alone, as CodaLab did."""
-        fault = self._page_fault(relative)
+        fault = self._folder_fault(relative, PAGE)
         if fault or self.report.shape != "2" or self.files.text(relative).strip():
             return fault
         return f"the file {relative!r} is empty; write the rules into it"
@@ -269,9 +266,6 @@ class BundleReader(DocumentReader):
             if fault := self.files.wrong_byte(page.file):
                 yield self.document.note(where, f"the file {page.file!r}: {fault}")
 
-    def _file_fault(self, relative: str) -> str:
-        return "" if self.files.file(relative) else f"{relative!r} is a folder; name a file"
-
     def _fault_of_part(self, relative: str) -> str:
         """A program or dataset: a folder, or a zip that the worker can unpack."""
         path = self.files.path(relative)
@@ -291,12 +285,6 @@ class BundleReader(DocumentReader):
         if path is None or path.is_dir() or zipfile.is_zipfile(path):
             return ""
         return f"{relative!r} is a single file that is no zip; put it into a folder, and name the folder or a zip of what is in it"
-
-    def _warn_of_command(self, relative: str, where: Where) -> None:
-        """Warn of a program without a command: it scores nothing, and the first submission would fail."""
-        missing = command_fault(self.files, relative)
-        if missing:
-            self.add_warning(where, missing)
 
     def _key(self, key: str, where: Where) -> None:
         if not is_key(key):
@@ -390,10 +378,7 @@ def _place(spec: CompetitionSpec) -> None:
 
 
 def _parts(spec: CompetitionSpec) -> Iterator[Part]:
-    """The parts that name files, with their places.
-
-    The files of a task that is known by its key are on the site.
-    """
+    """The parts that name files, with their places; those of a task known by key are on the site."""
     yield "", (), dict(spec)
     yield "podium", ("podium",), dict(spec.podium)
     for page in spec.pages:
@@ -430,6 +415,3 @@ def _below(value: Any, step: str | int) -> Any:
     if isinstance(value, dict):
         return value.get(step)
     return value[step] if isinstance(value, list) and isinstance(step, int) and step < len(value) else None
-
-
-__all__ = ["BundleReader", "PhaseSpec", "TaskSpec", "dotted", "is_key"]

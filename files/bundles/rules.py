@@ -86,10 +86,8 @@ def _solutions(spec: CompetitionSpec) -> Found:
                 message = f"no task that is run by phases has the index {index!r}; there are {known}"
                 yield (*solution.where, "tasks", number), message
         if solution.name and solution.name in names:
-            yield (
-                (*solution.where, "name"),
-                f"the name {solution.name!r} is that of another solution; give each its own",
-            )
+            message = f"the name {solution.name!r} is that of another solution; give each its own"
+            yield (*solution.where, "name"), message
         names.add(solution.name)
 
 
@@ -100,24 +98,18 @@ def _checks(spec: CompetitionSpec, known: str) -> Found:
     for task in checks.values():
         where = (*task.where, "podium")
         if task.podium.checks is None or task.podium.check is None:
-            yield (
-                where,
-                "a check needs both: `checks`, the index of the task that it checks, and `check`, what kind it is",
-            )
+            message = "a check needs both: `checks`, the index of the task that it checks, and `check`, what kind it is"
+            yield where, message
         elif task.podium.checks not in others:
-            yield (
-                (*where, "checks"),
-                f"no task that is run by phases has the index {task.podium.checks!r}; there are {known}",
-            )
+            message = f"no task that is run by phases has the index {task.podium.checks!r}; there are {known}"
+            yield (*where, "checks"), message
         if task.key is not None:
             yield where, "a task that is named by its key stays as it is; give a check by its programs and data"
     for phase in spec.phases:
         for number, index in enumerate(phase.tasks):
             if index in checks:
-                yield (
-                    (*phase.where, "tasks", number),
-                    "a check is run on winners' code alone; take it out of the phase's `tasks`",
-                )
+                message = "a check is run on winners' code alone; take it out of the phase's `tasks`"
+                yield (*phase.where, "tasks", number), message
 
 
 def _growth(phase: PhaseSpec, tasks: list[object], boards: list[LeaderboardSpec]) -> Found:
@@ -150,10 +142,8 @@ def _smoke(phase: PhaseSpec, spec: CompetitionSpec) -> Found:
     if "code" not in (phase.podium.accepts or []):
         yield where, "a smoke run is of code; add `code` to `accepts`"
     if task.key is None and not task.podium.public_split:
-        yield (
-            where,
-            f"the task {index!r} may hold hidden data; say `podium: {{public_split: true}}` there if teams may have all of its files",
-        )
+        message = f"the task {index!r} may hold hidden data; say `podium: {{public_split: true}}` there if teams may have all of its files"
+        yield where, message
     if task.key is None:
         yield from ((where, fault) for fault in _hidden_data(task, spec))
 
@@ -188,10 +178,8 @@ def _phases(spec: CompetitionSpec, *, legacy: bool) -> Found:
         if phase.end is not None and phase.end <= phase.start:
             yield (*phase.where, "end"), "the phase ends before it starts; `end` must be later than `start`"
         if phase.podium.preset and phase.podium.preset not in PRESET_NAMES:
-            yield (
-                (*phase.where, "podium", "preset"),
-                f"there is no preset {phase.podium.preset!r}; there are {', '.join(PRESET_NAMES)}",
-            )
+            message = f"there is no preset {phase.podium.preset!r}; there are {', '.join(PRESET_NAMES)}"
+            yield (*phase.where, "podium", "preset"), message
     if rows and rows[0].auto_migrate_to_this_phase:
         key = "auto_migration" if legacy else "auto_migrate_to_this_phase"
         yield (*rows[0].where, key), "nothing can migrate to the first phase; set this on a later one"
@@ -213,10 +201,8 @@ def _same_names(spec: CompetitionSpec, document: Document, *, is_fault: bool) ->
         slugs = {phase.podium.slug, other.podium.slug}
         if is_fault == (bool(spec.podium.slug) and (len(slugs) == 1 or None in slugs)):
             line = document.line((*other.where, "name"))
-            yield (
-                (*phase.where, "name"),
-                f"the phase on line {line} is called {phase.name!r}, too; give each a name of its own",
-            )
+            message = f"the phase on line {line} is called {phase.name!r}, too; give each a name of its own"
+            yield (*phase.where, "name"), message
 
 
 def _follows(before: PhaseSpec, after: PhaseSpec) -> Found:
@@ -226,10 +212,8 @@ def _follows(before: PhaseSpec, after: PhaseSpec) -> Found:
         yield before.where, f"`end` is missing; only the last phase may go on for ever, and {after.name!r} follows"
     elif after.start <= before.end:
         word = "at the very moment" if after.start == before.end else "before"
-        yield (
-            (*after.where, "start"),
-            f"the phase starts {word} {before.name!r} ends ({before.end:%Y-%m-%d %H:%M} UTC); it must start later",
-        )
+        message = f"the phase starts {word} {before.name!r} ends ({before.end:%Y-%m-%d %H:%M} UTC); it must start later"
+        yield (*after.where, "start"), message
 
 
 def _sealing(spec: CompetitionSpec) -> Found:
@@ -308,10 +292,8 @@ def _computation(column: ColumnSpec, indexes: set[int]) -> Found:
     if column.computation is None:
         yield column.where, "`computation_indexes` need a `computation`: avg, sum, min or max"
     if not chosen:
-        yield (
-            column.where,
-            f"the computation {column.computation!r} needs `computation_indexes`, a list of column indexes",
-        )
+        message = f"the computation {column.computation!r} needs `computation_indexes`, a list of column indexes"
+        yield column.where, message
     if column.index in chosen:
         yield (*column.where, "computation_indexes"), "a column cannot be computed from itself; name other columns"
     if unknown := sorted(set(chosen) - indexes):
@@ -340,10 +322,8 @@ def _circles(board: LeaderboardSpec) -> Found:
         left = [column for column in left if column not in ready]
     for column in left:
         if column.index not in (column.computation_indexes or ()):  # said already
-            yield (
-                (*column.where, "computation_indexes"),
-                "the columns are computed from each other in a circle; name at least one that the scoring program writes",
-            )
+            message = "the columns are computed from each other in a circle; name at least one that the scoring program writes"
+            yield (*column.where, "computation_indexes"), message
 
 
 def _questions(spec: CompetitionSpec) -> Found:

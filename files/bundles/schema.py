@@ -26,10 +26,7 @@ def _accepts_none(annotation: Any) -> bool:
 
 
 class Spec(BaseModel):
-    """Base: numbers may stand for texts, and an empty value means the default.
-
-    The reader notes unknown keys.
-    """
+    """Base: numbers may stand for texts, an empty value is the default. The reader notes unknown keys."""
 
     model_config = ConfigDict(extra="ignore", coerce_numbers_to_str=True, defer_build=True)
     where: Where = Field((), exclude=True)

@@ -1,7 +1,4 @@
-"""DiscourseConnect: this site says to a Discourse who somebody is.
-
-Discourse makes the nonce and takes it once.
-"""
+"""DiscourseConnect: the site tells a Discourse, which makes and takes the nonce, who somebody is."""
 
 import base64
 import binascii
@@ -39,10 +36,7 @@ def _signature(payload: str, secret: str) -> str:
 
 
 def read_request(payload: str, signature: str, *, secret: str, forum: str) -> SignInRequest:
-    """The request in a signed payload.
-
-    Raises `NOT_FROM_DISCOURSE` for what the forum did not sign, or what leads elsewhere.
-    """
+    """The signed request. Raises `NOT_FROM_DISCOURSE` if the forum did not sign it, or it leads elsewhere."""
     if not payload or len(payload) > MAX_PAYLOAD:
         raise NOT_FROM_DISCOURSE(what="it has no payload, or a long one")
     if not hmac.compare_digest(_signature(payload, secret).encode(), signature.lower().encode()):

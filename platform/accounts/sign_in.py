@@ -84,10 +84,7 @@ class ConnectedAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc
     """Sign-in with the account of another site. An equal e-mail address alone opens no account."""
 
     def pre_social_login(self, request: HttpRequest, sociallogin: Any) -> None:
-        """Send service accounts, and people who have an account, back to the sign-in page.
-
-        Raises `ImmediateHttpResponse`.
-        """
+        """Send service accounts, and who has an account, to the sign-in page by `ImmediateHttpResponse`."""
         if is_robot(sociallogin.user):
             self._led_back(request, str(ROBOT_SIGNS_IN.message))
         connects = sociallogin.is_existing or sociallogin.state.get("process") == AuthProcess.CONNECT

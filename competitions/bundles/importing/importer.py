@@ -126,10 +126,7 @@ def competition_clone(
     progress: Progress = lambda step: None,
     record: Callable[[Imported], None] = lambda imported: None,
 ) -> Competition:
-    """Clone a competition as a draft of `by`, without participants; its files use no extra space.
-
-    Tasks of others that it uses are shared with the original.
-    """
+    """Clone a competition as a draft of `by`, without participants. Its files take no more room."""
     with tempfile.TemporaryDirectory() as folder:
         path = bundle_write(competition=competition, target=Path(folder) / "clone.zip", with_files=True, by=by)
         imported = bundle_import(

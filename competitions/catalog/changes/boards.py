@@ -164,10 +164,7 @@ def _too_many(board: Leaderboard) -> list[str]:
 
 
 def watch_board(board: Leaderboard) -> Callable[[Leaderboard, datetime], list[str]]:
-    """Look at a board before other code writes it; the result says afterwards what has changed.
-
-    Its sentences are those of `change_board`.
-    """
+    """Look at a board before other code writes it; the result says what has changed, as `change_board`."""
     before = {column.pk: column for column in board.columns.all()}
     compares = [watch(board) for watch in _watches] if board.score_count and _is_compared(board) else []
 

@@ -99,10 +99,8 @@ def faults_of_change(phase: Phase, competition: Competition | None, entered: Fie
     if phase.pk:
         yield from _sealed_tasks(phase, entered.get("visibility"), tasks)
         if phase.is_sealed and entered.get("visibility") == Phase.Visibility.PUBLIC and phase.submissions.exists():
-            yield (
-                "visibility",
-                "This phase has submissions whose scores are sealed. To show them, use the action Reveal in the list of phases.",
-            )
+            message = "This phase has submissions whose scores are sealed. To show them, use the action Reveal in the list of phases."
+            yield "visibility", message
 
 
 def _queue_faults(competition: Competition, phase: Phase, entered: FieldValues) -> Iterator[Fault]:
@@ -128,10 +126,8 @@ def _sealed_tasks(phase: Phase, visibility: str | None, tasks: Iterable[Task]) -
     if visibility == Phase.Visibility.SEALED:
         return
     for key, other in published_by(phase, tasks).items():
-        yield (
-            "tasks",
-            f"“{other.name}” keeps the score {key!r} sealed on one of these tasks; here everybody would see it.",
-        )
+        message = f"“{other.name}” keeps the score {key!r} sealed on one of these tasks; here everybody would see it."
+        yield "tasks", message
 
 
 def _is_foreign(task: Task, phase: Phase, competition: Competition) -> bool:

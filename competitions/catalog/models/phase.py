@@ -25,7 +25,7 @@ from competitions.catalog.models.sections import (
     SmokeSection,
 )
 from competitions.catalog.models.task import Task
-from competitions.resources.models import Resource
+from competitions.resources.models import Resource, resource_field
 from core.fields import SHORT_TEXT, LongTextField, OneLineField
 from workers.protocol.runtimes import image_contents
 
@@ -74,30 +74,11 @@ class Phase(
 
     migrated_at = models.DateTimeField(null=True, blank=True, editable=False)
 
-    public_data = models.ForeignKey(
-        Resource,
-        on_delete=models.PROTECT,
-        null=True,
-        blank=True,
-        related_name="+",
-        limit_choices_to={"kind": Resource.Kind.PUBLIC_DATA},
-    )
-    starting_kit = models.ForeignKey(
-        Resource,
-        on_delete=models.PROTECT,
-        null=True,
-        blank=True,
-        related_name="+",
-        limit_choices_to={"kind": Resource.Kind.STARTING_KIT},
-    )
-    sample_submission = models.ForeignKey(
-        Resource,
-        on_delete=models.PROTECT,
-        null=True,
-        blank=True,
-        related_name="+",
-        limit_choices_to={"kind": Resource.Kind.SAMPLE_SUBMISSION},
-        help_text="A right table of predictions. Where tables are submitted, its ids are those that every table must have.",
+    public_data = resource_field(Resource.Kind.PUBLIC_DATA)
+    starting_kit = resource_field(Resource.Kind.STARTING_KIT)
+    sample_submission = resource_field(
+        Resource.Kind.SAMPLE_SUBMISSION,
+        "A right table of predictions. Where tables are submitted, its ids are those that every table must have.",
     )
 
     objects = PhaseQuerySet.as_manager()
@@ -157,10 +138,7 @@ class Phase(
 
     @property
     def leaderboard(self) -> "Leaderboard":
-        """The phase's main board.
-
-        Raises `AttributeError` where there is none, as the accessor of a one-to-one relation does.
-        """
+        """The main board. Raises `AttributeError` where there is none, as a one-to-one relation does."""
         board = self.main_board
         if board is None:
             raise AttributeError(f"The phase “{self.name}” has no leaderboard.")

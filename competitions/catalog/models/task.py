@@ -12,7 +12,7 @@ from django.db.models import F, Q
 
 from accounts.models import User
 from competitions.catalog.models.competition import Competition
-from competitions.resources.models import Resource
+from competitions.resources.models import Resource, resource_field
 from core.fields import SHORT_TEXT, LongTextField, OneLineField
 
 
@@ -71,32 +71,14 @@ class Task(models.Model):
     scoring_program = models.ForeignKey(
         Resource, on_delete=models.PROTECT, related_name="+", limit_choices_to={"kind": Resource.Kind.SCORING_PROGRAM}
     )
-    reference_data = models.ForeignKey(
-        Resource,
-        on_delete=models.PROTECT,
-        related_name="+",
-        null=True,
-        blank=True,
-        limit_choices_to={"kind": Resource.Kind.REFERENCE_DATA},
-        help_text="Hidden labels: mounted into the scoring container alone.",
+    reference_data = resource_field(
+        Resource.Kind.REFERENCE_DATA, "Hidden labels: mounted into the scoring container alone."
     )
-    ingestion_program = models.ForeignKey(
-        Resource,
-        on_delete=models.PROTECT,
-        related_name="+",
-        null=True,
-        blank=True,
-        limit_choices_to={"kind": Resource.Kind.INGESTION_PROGRAM},
-        help_text="Runs a code submission. Empty: the submission's own metadata file says the command.",
+    ingestion_program = resource_field(
+        Resource.Kind.INGESTION_PROGRAM,
+        "Runs a code submission. Empty: the submission's own metadata file says the command.",
     )
-    input_data = models.ForeignKey(
-        Resource,
-        on_delete=models.PROTECT,
-        related_name="+",
-        null=True,
-        blank=True,
-        limit_choices_to={"kind": Resource.Kind.INPUT_DATA},
-    )
+    input_data = resource_field(Resource.Kind.INPUT_DATA)
     ingestion_only_during_scoring = models.BooleanField(
         default=False,
         help_text="The ingestion program runs beside the scoring program, at the same time, in a container of its own; "

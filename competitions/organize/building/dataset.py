@@ -8,17 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from competitions.organize.answers import DatasetChoice, DatasetFacts
-from competitions.organize.building.document import (
-    Answers,
-    Bounded,
-    Sample,
-    board,
-    column,
-    copy_program,
-    document,
-    phase,
-    write_yaml,
-)
+from competitions.organize.building import document as parts
 from competitions.organize.steps.dataset import LSC_SPLITS, dataset_facts
 from scoring import reference, synthetic
 from scoring.errors import ScoringInputError
@@ -28,15 +18,12 @@ OWN_PROGRAMS: Final = ("lsc", "obl")  # families whose datasets have a program e
 PREDICTIONS, RESULTS = "ogb-predictions", "ogb-results"
 
 
-def write_dataset(answers: Answers, folder: Path, bounded: Bounded) -> Sample | None:
-    """Write the bundle into an empty folder. The sample answers the first split at random.
-
-    Competitions that take results have no sample.
-    """
+def write_dataset(answers: parts.Answers, folder: Path, bounded: parts.Bounded) -> parts.Sample | None:
+    """Write the bundle into an empty folder. The sample is random; of results there is none."""
     name = cast("DatasetChoice", answers.steps["dataset"])["dataset"]
     facts = dataset_facts(name)
     splits = _splits(answers, facts)
-    copy_program(folder, _program(name, facts))
+    parts.copy_program(folder, _program(name, facts))
     rows: dict[str, int | None] = {
         split: bounded(partial(_write_labels, answers, name, split, folder))["rows"] for split in splits
     }
@@ -50,16 +37,16 @@ def write_dataset(answers: Answers, folder: Path, bounded: Bounded) -> Sample | 
         for index, split in enumerate(splits)
     ]
     phases = [_phase(answers, name, split, index, rows[split]) for index, split in enumerate(splits)]
-    main = board(name[:64], "main", _columns(facts))
-    write_yaml(folder, document(answers, tasks=tasks, phases=phases, board=main), answers.texts)
+    main = parts.board(name[:64], "main", _columns(facts))
+    parts.write_yaml(folder, parts.document(answers, tasks=tasks, phases=phases, board=main), answers.texts)
     size = rows[splits[0]]
     if size is None:
         return None
     written = bounded(partial(_write_sample, name, splits[0], size, folder))
-    return Sample(Path(written["path"]), "Random baseline")
+    return parts.Sample(Path(written["path"]), "Random baseline")
 
 
-def _splits(answers: Answers, facts: DatasetFacts) -> tuple[str, ...]:
+def _splits(answers: parts.Answers, facts: DatasetFacts) -> tuple[str, ...]:
     """Those that are scored, each in a phase of its own."""
     if answers.start == "lsc":
         return LSC_SPLITS
@@ -72,19 +59,19 @@ def _program(name: str, facts: DatasetFacts) -> str:
     return PREDICTIONS if facts["split"] else RESULTS
 
 
-def _phase(answers: Answers, name: str, split: str, index: int, rows: int | None) -> dict[str, object]:
+def _phase(answers: parts.Answers, name: str, split: str, index: int, rows: int | None) -> dict[str, object]:
     last = split == LSC_SPLITS[1]
     extra: dict[str, object] = {"slug": split, "accepts": ["prediction"], "visibility": "sealed" if last else "public"}
     if rows is not None:
         extra["prediction_format"] = {"dataset": name, "split": split, "rows": rows}
-    return phase(answers, name=split, index=index, extra=extra)
+    return parts.phase(answers, name=split, index=index, extra=extra)
 
 
 def _columns(facts: DatasetFacts) -> list[dict[str, object]]:
     """The metrics; with results over several seeds also their deviations, shown only beside the means."""
     has_results, scores = facts["split"] is None, facts["columns"]
     means = [
-        column(
+        parts.column(
             score["key"],
             score["key"],
             score["sorting"],
@@ -95,7 +82,7 @@ def _columns(facts: DatasetFacts) -> list[dict[str, object]]:
         for index, score in enumerate(scores)
     ]
     deviations = [
-        column(_deviation(score["key"]), _deviation(score["key"]), "asc", index=index, unit=score["unit"])
+        parts.column(_deviation(score["key"]), _deviation(score["key"]), "asc", index=index, unit=score["unit"])
         | {"hidden": True}
         for index, score in enumerate(scores, start=len(scores))
     ]
@@ -107,7 +94,7 @@ def _deviation(key: str) -> str:
     return f"{key}_std"
 
 
-def _write_labels(answers: Answers, name: str, split: str, folder: Path) -> dict[str, object]:
+def _write_labels(answers: parts.Answers, name: str, split: str, folder: Path) -> dict[str, object]:
     """In the child: write the reference data of a split. `rows` is None where teams send results."""
     target = folder / f"reference_data_{split}"
     file = answers.files.get(f"labels_{split}") or answers.files.get("labels")

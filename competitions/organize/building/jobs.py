@@ -44,10 +44,7 @@ OURS: Final = "It could not be built by a fault of ours; the administrators find
 
 @transaction.atomic
 def build_request(*, draft: CompetitionDraft, now: datetime) -> None:
-    """Have the competition made of the answers as they are, in place of the one made before.
-
-    Raises `DRAFT_INCOMPLETE` or `ALREADY_PUBLISHED`.
-    """
+    """Have the competition made of the answers. Raises `DRAFT_INCOMPLETE` or `ALREADY_PUBLISHED`."""
     locked = lock_unpublished(draft)
     require_complete(locked)
     if locked.build == CompetitionDraft.Build.WAITING:
@@ -167,10 +164,7 @@ def _step(claimed: Claim, step: str) -> None:
 
 
 def _take_over(draft: CompetitionDraft, claimed: Claim, sample: Sample | None, imported: Imported) -> None:
-    """Put the competition in place of the draft's former one, and begin its trial.
-
-    Call it in the transaction that makes the competition.
-    """
+    """In the transaction that makes it: it takes the former one's place, and its trial begins."""
     now, competition = timezone.now(), imported.competition
     if draft.competition is not None:
         _keep_plan(draft.competition, competition)
@@ -203,10 +197,7 @@ def _prepare_trial(competition: Competition) -> None:
 
 
 def trial_begin(competition: Competition, *, sample: Sample, owner: User, now: datetime) -> Submission:
-    """Send the sample in to the first phase. The refusals are those of any submission.
-
-    Its row stays on the board as a baseline: what everybody should beat.
-    """
+    """Send the sample in to the first phase, where it stays as a baseline. Refused as any submission."""
     phase = competition.phases.select_related("competition__queue").earliest("index")
     rules = current_rules(competition)
     assert rules is not None, "every bundle of the guided path has rules"

@@ -6,7 +6,7 @@ from django.db import transaction
 from django.db.models import ProtectedError
 
 from competitions.catalog.models import Competition, SealedKey
-from competitions.organize.refusals import ALREADY_PUBLISHED, HAS_SUBMISSIONS, STILL_PUBLISHED, TRIAL_RUNS, OnRecord
+from competitions.organize.refusals import ALREADY_PUBLISHED, HAS_SUBMISSIONS, ON_RECORD, STILL_PUBLISHED, TRIAL_RUNS
 from competitions.resources.models import Resource, StoredFile
 from competitions.resources.orphans import mark_unneeded
 from competitions.resources.versions import count_uses, resources_named_by
@@ -40,7 +40,7 @@ def competition_remove(competition: Competition, *, now: datetime) -> None:
 def competition_delete(competition: Competition, *, now: datetime) -> None:
     """Delete a competition to which nobody has submitted, with its registrations and teams.
 
-    Raises `STILL_PUBLISHED`, `HAS_SUBMISSIONS`, `TRIAL_RUNS` or `OnRecord`; then nothing is deleted.
+    Raises `STILL_PUBLISHED`, `HAS_SUBMISSIONS`, `TRIAL_RUNS` or `ON_RECORD`; then nothing is deleted.
     """
     locked = Competition.objects.select_for_update().get(pk=competition.pk)
     if locked.is_published:
@@ -53,7 +53,8 @@ def competition_delete(competition: Competition, *, now: datetime) -> None:
     try:
         _remove(locked, now)
     except ProtectedError as error:
-        raise OnRecord(sorted({str(row._meta.verbose_name) for row in error.protected_objects})) from error
+        kinds = sorted({str(row._meta.verbose_name) for row in error.protected_objects})
+        raise ON_RECORD(kinds=", ".join(kinds)) from error
 
 
 def _remove(competition: Competition, now: datetime) -> None:

@@ -18,18 +18,7 @@ from competitions.organize.answers import (
     ScoreOnScale,
     Split,
 )
-from competitions.organize.building.document import (
-    Answers,
-    Bounded,
-    Sample,
-    board,
-    column,
-    copy_program,
-    document,
-    instant,
-    phase,
-    write_yaml,
-)
+from competitions.organize.building import document as parts
 from competitions.organize.steps.table.metric import metric_facts
 from competitions.organize.steps.table.predictions import PREDICTIONS
 from core.refusals import Refusal
@@ -37,11 +26,8 @@ from core.refusals import Refusal
 log = structlog.get_logger(__name__)
 
 
-def write_table(answers: Answers, folder: Path, bounded: Bounded) -> Sample:
-    """Write the bundle into an empty folder.
-
-    The sample is the organizer's, the best constant, or what teams start from.
-    """
+def write_table(answers: parts.Answers, folder: Path, bounded: parts.Bounded) -> parts.Sample:
+    """Write the bundle into an empty folder; returns the organizer's sample, or the best constant."""
     chosen, columns = cast("MetricChoice", answers.steps["metric"]), cast("Columns", answers.steps["columns"])
     metrics = metric_facts(chosen)
     predictions = cast("Predictions | None", answers.steps.get(PREDICTIONS.slug) or None)
@@ -59,15 +45,15 @@ def write_table(answers: Answers, folder: Path, bounded: Bounded) -> Sample:
         "split": cast("Split", answers.steps["split"]),
     }
     reference = bounded({"do": "write", "target": str(folder), "plan": plan})
-    copy_program(folder, "table")
-    write_yaml(folder, _document(answers, metrics, reference), answers.texts)
+    parts.copy_program(folder, "table")
+    parts.write_yaml(folder, _document(answers, metrics, reference), answers.texts)
     scale = _scale(answers, folder, bounded)
     if SAMPLE_ROLE in answers.files:
-        return Sample(folder / reference["sample"], "Sample submission", scale=scale)
-    return Sample(folder / BASELINE, "Constant baseline", scale=scale)
+        return parts.Sample(folder / reference["sample"], "Sample submission", scale=scale)
+    return parts.Sample(folder / BASELINE, "Constant baseline", scale=scale)
 
 
-def _scale(answers: Answers, folder: Path, bounded: Bounded) -> Sequence[ScoreOnScale]:
+def _scale(answers: parts.Answers, folder: Path, bounded: parts.Bounded) -> Sequence[ScoreOnScale]:
     """Scores to read the trial's by; without them the competition is built nevertheless."""
     path, name = answers.files.get("training", (None, ""))
     try:
@@ -78,7 +64,7 @@ def _scale(answers: Answers, folder: Path, bounded: Bounded) -> Sequence[ScoreOn
     return cast("Sequence[ScoreOnScale]", answer["scale"])
 
 
-def _document(answers: Answers, metrics: Sequence[MetricFacts], reference: dict[str, Any]) -> dict[str, object]:
+def _document(answers: parts.Answers, metrics: Sequence[MetricFacts], reference: dict[str, Any]) -> dict[str, object]:
     task = {
         "index": 0,
         "name": answers.about["title"][:256],
@@ -96,26 +82,26 @@ def _document(answers: Answers, metrics: Sequence[MetricFacts], reference: dict[
     if described:
         extra["column_descriptions"] = "\n".join(f"{name}: {meaning}" for name, meaning in described.items())
     if len(boards) > 1:
-        extra["reveal"] = instant(answers.schedule["closes_at"])
+        extra["reveal"] = parts.instant(answers.schedule["closes_at"])
     sample = reference["sample"]
-    main = phase(answers, name="Competition", extra=extra, public_data="public_data", sample_submission=sample)
-    return document(answers, tasks=[task], phases=[main], board=boards[0])
+    main = parts.phase(answers, name="Competition", extra=extra, public_data="public_data", sample_submission=sample)
+    return parts.document(answers, tasks=[task], phases=[main], board=boards[0])
 
 
-def _boards(metrics: Sequence[MetricFacts], parts: list[str]) -> list[dict[str, object]]:
+def _boards(metrics: Sequence[MetricFacts], names: list[str]) -> list[dict[str, object]]:
     """An open board, and a sealed one for the private part, if any; teams select what counts there."""
-    if len(parts) < 2:
-        return [board("Leaderboard", "main", _columns(metrics, ""))]
+    if len(names) < 2:
+        return [parts.board("Leaderboard", "main", _columns(metrics, ""))]
     return [
-        board("Public", "public", _columns(metrics, "_public")),
-        board("Private", "private", _columns(metrics, "_private"), visibility="sealed", rule="selected"),
+        parts.board("Public", "public", _columns(metrics, "_public")),
+        parts.board("Private", "private", _columns(metrics, "_private"), visibility="sealed", rule="selected"),
     ]
 
 
 def _columns(metrics: Sequence[MetricFacts], part: str) -> list[dict[str, object]]:
     """The metrics' scores of one part; the first one ranks."""
     return [
-        column(
+        parts.column(
             f"{metric['key']}{part}",
             metric["title"],
             "asc" if metric["direction"] == "min" else "desc",

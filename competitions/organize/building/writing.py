@@ -71,10 +71,7 @@ WRITERS: Final[Mapping[str, Callable[[Answers, Path, Bounded], Sample | None]]] 
 def bundle_write_draft(
     draft: CompetitionDraft, folder: Path, *, is_wanted: Callable[[], bool], every_s: float
 ) -> Sample | None:
-    """Write the draft's bundle into an empty folder; returns what is to be scored on trial.
-
-    Raises `DRAFT_INCOMPLETE`, `CANNOT_BE_BUILT` or `Stopped`.
-    """
+    """Write the bundle; returns what is tried. Raises `DRAFT_INCOMPLETE`, `CANNOT_BE_BUILT`, `Stopped`."""
     require_complete(draft)
     with ExitStack() as opened:
         files = {

@@ -8,7 +8,7 @@ from django.db.models import Model, ProtectedError
 
 from competitions.catalog.models import Competition, Leaderboard, Phase, Task
 from competitions.leaderboards.models import Commitment, Pick, RankChange
-from competitions.organize.refusals import DELETION_CHANGED, NotDeleted
+from competitions.organize.refusals import DELETION_CHANGED, NOT_DELETED
 from competitions.winners.models import Place
 from core.confirmations import state_digest
 
@@ -85,10 +85,7 @@ def _of_task(task: Task, phases: list[Phase]) -> Iterator[str]:
 
 @transaction.atomic
 def board_delete(board: Leaderboard, confirmed: str) -> None:
-    """Delete a board; `confirmed` is the digest of what is lost.
-
-    Raises `DELETION_CHANGED` if more is lost by now, `NotDeleted` if something protects the board.
-    """
+    """Delete a board once that was confirmed. Raises `DELETION_CHANGED` or `NOT_DELETED`."""
     locked = Leaderboard.objects.select_for_update(of=("self",)).select_related("phase").get(pk=board.pk)
     delete_row(locked, board_deletion(locked), confirmed)
 
@@ -101,9 +98,9 @@ def task_delete(task: Task, competition: Competition, confirmed: str) -> None:
 
 
 def delete_row(row: Model, deletion: Deletion, confirmed: str) -> None:
-    """Delete the row where exactly this deletion was confirmed. Raises `NotDeleted` or `DELETION_CHANGED`."""
+    """Delete the row if exactly this was confirmed. Raises `NOT_DELETED` or `DELETION_CHANGED`."""
     if deletion.refusals:
-        raise NotDeleted(deletion.what, deletion.refusals)
+        raise NOT_DELETED(what=deletion.what, reasons=" ".join(deletion.refusals))
     if confirmed != deletion.confirmation:
         raise DELETION_CHANGED(what=deletion.what)
     try:
@@ -111,4 +108,4 @@ def delete_row(row: Model, deletion: Deletion, confirmed: str) -> None:
             row.delete()
     except ProtectedError as error:  # a phase checks datasets by the task, or a check of it was run
         kinds = sorted({str(dependent._meta.verbose_name) for dependent in error.protected_objects})
-        raise NotDeleted(deletion.what, [f"It is needed by: {', '.join(kinds)}."]) from error
+        raise NOT_DELETED(what=deletion.what, reasons=f"It is needed by: {', '.join(kinds)}.") from error

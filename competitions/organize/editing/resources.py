@@ -59,10 +59,7 @@ def add_resource(*, kind: str, upload: Upload, by: User) -> Resource:
 
 @transaction.atomic
 def add_version(*, resource: Resource, upload: Upload, by: User) -> tuple[Resource, int]:
-    """Replace a file in this person's competitions; returns the new version and the uses of the old one.
-
-    Raises as `check_upload`.
-    """
+    """Replace a file in this person's competitions; also returns how often the old one is still used."""
     stored = check_upload(resource.kind, upload, by)
     managed = set(Competition.objects.managed_by(by).values_list("pk", flat=True))
     fresh = resource_replace(
@@ -90,5 +87,5 @@ def resource_deletion(resource: Resource) -> Deletion:
 
 @transaction.atomic
 def remove_resource(resource: Resource, confirmed: str) -> None:
-    """Delete a file that nothing uses. Raises `NotDeleted` or `DELETION_CHANGED`."""
+    """Delete a file that nothing uses. Raises `NOT_DELETED` or `DELETION_CHANGED`."""
     delete_row(resource, resource_deletion(resource), confirmed)

@@ -60,24 +60,10 @@ FILES: Final = Step(
     preview="organize/guided/previews/files.html",
     intro="Zips. Leave out what you do not have yet: the example, in which a model learns and predicts labels, stands in for it.",
     slots=(
-        FileSlot("input_data", "Input data", "What the code reads. No answers in it.", ZIPS, is_required=False),
-        FileSlot(
-            "reference_data",
-            "Reference data",
-            "The hidden answers. Only the scoring program sees them.",
-            ZIPS,
-            is_required=False,
-        ),
-        FileSlot(
-            "scoring_program", "Scoring program", "With metadata.yaml; it writes scores.json.", ZIPS, is_required=False
-        ),
-        FileSlot("ingestion_program", "Ingestion program", "It calls the submitted code.", ZIPS, is_required=False),
-        FileSlot(
-            SAMPLE_ROLE,
-            "A submission that works",
-            "Scored before you publish; it stays as a baseline.",
-            ZIPS,
-            is_required=False,
-        ),
+        FileSlot("input_data", "Input data", "What the code reads. No answers in it.", ZIPS),
+        FileSlot("reference_data", "Reference data", "The hidden answers. Only the scoring program sees them.", ZIPS),
+        FileSlot("scoring_program", "Scoring program", "With metadata.yaml; it writes scores.json.", ZIPS),
+        FileSlot("ingestion_program", "Ingestion program", "It calls the submitted code.", ZIPS),
+        FileSlot(SAMPLE_ROLE, "A submission that works", "Scored before you publish; it stays as a baseline.", ZIPS),
     ),
 )

@@ -87,7 +87,7 @@ LABELS: Final = Step(
     "Where are the hidden labels?",
     LabelsForm,
     preview="organize/guided/previews/dataset.html",
-    slots=(FileSlot("labels", "Labels", _LABELS_HINT, ARRAYS, is_required=False),),
+    slots=(FileSlot("labels", "Labels", _LABELS_HINT, ARRAYS),),
     intro="Only the scoring program ever sees them.",
 )
 LSC_DATASET: Final = Step(
@@ -104,8 +104,8 @@ LSC_LABELS: Final = Step(
     "Where are the hidden labels?",
     preview="organize/guided/previews/dataset.html",
     slots=(
-        FileSlot("labels_test-dev", "Labels of test-dev", _LABELS_HINT, ARRAYS),
-        FileSlot("labels_test-challenge", "Labels of test-challenge", _LABELS_HINT, ARRAYS),
+        FileSlot("labels_test-dev", "Labels of test-dev", _LABELS_HINT, ARRAYS, is_required=True),
+        FileSlot("labels_test-challenge", "Labels of test-challenge", _LABELS_HINT, ARRAYS, is_required=True),
     ),
     intro="Only the scoring program ever sees them.",
 )

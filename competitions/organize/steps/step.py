@@ -19,10 +19,7 @@ ZIPS: Final = (".zip",)
 
 
 def require_ending(file_name: str, suffixes: tuple[str, ...]) -> None:
-    """Refuse a file by its name; of a spreadsheet, say what to press.
-
-    Raises `InvalidFile` or `WRONG_KIND_OF_FILE`.
-    """
+    """Refuse a file by its name. Raises `InvalidFile` for a spreadsheet, or `WRONG_KIND_OF_FILE`."""
     if suffixes == TABLES:
         try:
             require_no_spreadsheet(file_name)
@@ -40,7 +37,7 @@ class FileSlot:
     label: str
     hint: str
     suffixes: tuple[str, ...] = TABLES
-    is_required: bool = True
+    is_required: bool = False
 
     @property
     def is_table(self) -> bool:
@@ -65,10 +62,7 @@ class StepForm(forms.Form):
 
 @dataclass(frozen=True)
 class Step:
-    """One question of the path.
-
-    `preview` is the template beside it; `is_asked` says if a draft's path has it.
-    """
+    """One question of the path, with the template beside it; `is_asked`: of this draft."""
 
     slug: str
     title: str

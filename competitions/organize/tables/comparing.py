@@ -218,10 +218,7 @@ def _remove_tables(folder: Path) -> None:
 
 
 def _try_on_sample(rule: Reference, folder: Path, sample: list[str] | None) -> None:
-    """Score the sample with it, so that targets of another kind are found.
-
-    An organizer's own code is not run here.
-    """
+    """Score the sample, so that targets of another kind are found; no code of an organizer is run."""
     if sample is None or any(metric.is_own for metric in rule.metrics):
         return
     with tempfile.TemporaryDirectory() as parent:

@@ -29,10 +29,7 @@ PLAIN_TEXTS: Final = (".csv", ".tsv", ".tab", ".jsonl", ".ndjson")
 
 
 def write_files(target: str, plan: Plan) -> dict[str, object]:
-    """Write the files; returns the schema of submissions, the parts and the sample's name.
-
-    Raises `ScoringInputError`.
-    """
+    """Write the files; returns the submissions' schema, parts and sample. Raises `ScoringInputError`."""
     folder = Path(target)
     solution = divide(_table(plan, "solution"), plan["split"], plan["targets"])
     chosen = [table_reference.ChosenMetric(**metric) for metric in plan["metrics"]]
@@ -66,10 +63,7 @@ def write_files(target: str, plan: Plan) -> dict[str, object]:
 
 
 def _schema_of_sample(reference: table_reference.TableReference, plan: Plan) -> TableSchema:
-    """The schema with the columns of the organizer's sample.
-
-    A metric file gets them as they are; else they are called by what they answer.
-    """
+    """The schema with the sample's columns; but for a metric file, called by what they answer."""
     sample = _table(plan, SAMPLE_ROLE)
     require_column(sample, reference.id_column)
     if reference.metrics[0].is_own:

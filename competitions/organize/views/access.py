@@ -30,10 +30,7 @@ def sent_upload(request: HttpRequest) -> Upload:
 
 
 def answer_upload(request: HttpRequest, take: Callable[[Upload], str]) -> HttpResponse:
-    """Answer a sent upload with the address that `take` returns; a page's script gets JSON.
-
-    A refusal is JSON then, too.
-    """
+    """Answer an upload with the address that `take` returns; for scripts as JSON, a refusal, too."""
     try:
         url = take(sent_upload(request))
     except Refusal as refusal:

@@ -7,7 +7,7 @@ from django import forms
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
-from competitions.organize.refusals import NothingChosen
+from competitions.organize.refusals import NOTHING_CHOSEN
 
 PAGE_SIZE: Final = 50
 Row = TypeVar("Row", bound=Model)
@@ -19,7 +19,7 @@ class ListForm(forms.Form):
     before = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1, widget=forms.HiddenInput)
 
     def filtered(self, rows: QuerySet[Row], **filters: str) -> QuerySet[Row]:
-        """The rows with the entered values, the newest first; `filters` are names of filters by the row's field."""
+        """The rows with the entered values, newest first; `filters` names a filter for a field of the row."""
         named = filters | {"pk__lt": "before"}
         values = {field: self.cleaned_data.get(name) for field, name in named.items()}
         return rows.filter(**{field: value for field, value in values.items() if value}).order_by("-pk")
@@ -36,8 +36,8 @@ def list_page(request: HttpRequest, rows: QuerySet[Any]) -> tuple[list[Any], str
 
 
 def ticked(rows: QuerySet[Row], numbers: Sequence[int], what: str) -> QuerySet[Row]:
-    """Those of these rows that were ticked. Raises `NothingChosen`."""
+    """Those of these rows that were ticked. Raises `NOTHING_CHOSEN`."""
     chosen = rows.filter(pk__in=numbers[:PAGE_SIZE]).order_by("pk")
     if not chosen.exists():
-        raise NothingChosen(what)
+        raise NOTHING_CHOSEN(what=what)
     return chosen

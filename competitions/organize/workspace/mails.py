@@ -87,10 +87,7 @@ def mail_recipients(mail: OrganizersMail) -> QuerySet[User]:
 def mail_send(
     *, competition: Competition, author: User, key: UUID, values: dict[str, Any], now: datetime
 ) -> OrganizersMail:
-    """Have a mail sent in the background. The same `key` again is the same mail.
-
-    Raises `NOBODY_TO_MAIL` or `TOO_MANY_MAILS`.
-    """
+    """Have a mail sent, once for a `key`. Raises `NOBODY_TO_MAIL` or `TOO_MANY_MAILS`."""
     locked = Competition.objects.select_for_update().get(pk=competition.pk)  # one competition's mails take turns
     if (earlier := OrganizersMail.objects.filter(key=key, competition=locked).first()) is not None:
         return earlier

@@ -66,7 +66,7 @@ def registration_rows(competition: Competition, registrations: Sequence[Registra
 
 
 def chosen_registrations(competition: Competition, numbers: Sequence[int]) -> QuerySet[Registration]:
-    """Those of the competition's registrations that were ticked. Raises `NothingChosen`."""
+    """Those of the competition's registrations that were ticked. Raises `NOTHING_CHOSEN`."""
     rows = Registration.objects.filter(competition=competition).select_related("user", "competition")
     return ticked(rows, numbers, "registration")
 

@@ -113,7 +113,7 @@ def _failure_details(failed: Sequence[int]) -> dict[int, str]:
 
 
 def chosen_submissions(competition: Competition, numbers: Sequence[int]) -> QuerySet[Submission]:
-    """Those of the competition's submissions that were ticked. Raises `NothingChosen`."""
+    """Those of the competition's submissions that were ticked. Raises `NOTHING_CHOSEN`."""
     return ticked(Submission.objects.filter(phase__competition=competition), numbers, "submission")
 
 
@@ -125,10 +125,7 @@ def queues_for(user: User, competition: Competition) -> QuerySet[Queue]:
 def act_on(
     chosen: QuerySet[Submission], action: str, *, reason: str, queue: Queue | None, actor: str, now: datetime
 ) -> tuple[int, list[str]]:
-    """Act on each; returns how many succeeded, and why others did not.
-
-    Raises `REASON_MISSING` or `QUEUE_MISSING`.
-    """
+    """Act on each; returns how many, and why not others. Raises `REASON_MISSING` or `QUEUE_MISSING`."""
     if action in ("disqualify", "reinstate") and not reason.strip():
         raise REASON_MISSING()
     if action == "move":

@@ -132,7 +132,7 @@ def team_history(team: Team) -> list[tuple[datetime, str]]:
 
 
 def chosen_teams(competition: Competition, numbers: Sequence[int]) -> QuerySet[Team]:
-    """Those of the competition's teams that were ticked. Raises `NothingChosen`."""
+    """Those of the competition's teams that were ticked. Raises `NOTHING_CHOSEN`."""
     return ticked(Team.objects.filter(competition=competition, merged_into=None), numbers, "team")
 
 

@@ -59,10 +59,7 @@ def _monthly(slots: QuerySet[SlotUse], month: Month, now: datetime) -> MonthlyUs
 
 
 def queue_usage(queue: Queue, month: Month, *, now: datetime) -> MonthlyUsage:
-    """The use of all competitions on a queue, most first.
-
-    In the present month also those that have used nothing.
-    """
+    """The use of all on a queue, most first; in the present month also those without any."""
     slots = slots_in(month, now=now).filter(queue=queue)
     usage = _monthly(slots, month, now)
     return replace(

@@ -221,7 +221,7 @@ def test_a_phase_that_takes_none_of_it_runs_a_zip_with_requirements_as_before(si
     assert (submission.requirements, submission.status) == (None, State.QUEUED)
     with pytest.raises(refusals.EnvironmentNotAccepted):
         submitted(site, NamedEnvironment(weights="gap-model"))
-    with pytest.raises(refusals.NoPhaseAccepts):
+    with refuses(refusals.NO_PHASE_ACCEPTS):
         added(site)
 
 
@@ -300,9 +300,9 @@ def test_room_number_and_size_are_bounded(open_site: Scenario, settings: Any) ->
         "upload": upload,
         "now": open_site.now,
     }
-    with pytest.raises(refusals.FileTooLarge):
+    with refuses(refusals.FILE_TOO_LARGE):
         environment_file_add(kind=WEIGHTS, **arguments)
-    with pytest.raises(refusals.NameInvalid):
+    with refuses(refusals.NAME_INVALID):
         environment_file_add(kind=WEIGHTS, **arguments | {"name": "../x", "upload": uploaded(open_site, b"1")})
 
 

@@ -11,13 +11,13 @@ SOLUTION: Final = FileSlot(
     "solution",
     "Solution",
     "The answers: one row an item, an id column, the target. CSV, TSV, Parquet, JSON Lines, npz; compressed or not.",
+    is_required=True,
 )
 SAMPLE: Final = FileSlot(
     "sample_submission",
     "Sample submission",
     "What teams start from: every id, and the same prediction in each row. Its columns may have names of their own. "
     "Without one, the site makes it.",
-    is_required=False,
 )
 
 
@@ -61,9 +61,7 @@ DATA: Final = Step(
     slots=(
         SOLUTION,
         SAMPLE,
-        FileSlot("training", "Training data", "What teams learn from. They can download it.", is_required=False),
-        FileSlot(
-            "test", "Test data", "The items to predict, without answers. They can download it.", is_required=False
-        ),
+        FileSlot("training", "Training data", "What teams learn from. They can download it."),
+        FileSlot("test", "Test data", "The items to predict, without answers. They can download it."),
     ),
 )

@@ -290,5 +290,5 @@ METRIC: Final = Step(
     preview="organize/guided/previews/metric.html",
     template="metric",
     intro="The metrics that suit your target come first.",
-    slots=(FileSlot("metric", "Your own metric", "A Python file with a function score.", (".py",), is_required=False),),
+    slots=(FileSlot("metric", "Your own metric", "A Python file with a function score.", (".py",)),),
 )

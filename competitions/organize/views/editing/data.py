@@ -13,14 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from accounts.views import person
 from competitions.catalog.models import Competition, Phase, Solution
-from competitions.organize.editing.data import (
-    Slot,
-    consequences,
-    file_replace,
-    file_slots,
-    replacement_confirmation,
-    upload_check,
-)
+from competitions.organize.editing import data as slots
 from competitions.organize.editing.deletions import task_delete, task_deletion
 from competitions.organize.editing.tasks import TaskForm, competition_tasks
 from competitions.organize.forms import ConfirmedForm, SolutionForm, UploadForm
@@ -51,7 +44,7 @@ def data(request: HttpRequest, slug: str) -> HttpResponse:
     outdated = sorted(outdated_submissions(runs)) if "outdated" in request.GET else None
     context = {
         "groups": [
-            (row, [(slot, table_head(slot.resource) if slot.resource else None) for slot in file_slots(row)])
+            (row, [(slot, table_head(slot.resource) if slot.resource else None) for slot in slots.file_slots(row)])
             for row in (*tasks, *phases)
         ],
         "solutions": solution_rows(competition),
@@ -73,7 +66,7 @@ def file(request: HttpRequest, slug: str, owner: str, pk: int, name: str) -> Htt
         return _replace(request, competition, slot)
 
     def take(upload: Upload) -> str:
-        upload_check(slot, upload, person(request))
+        slots.upload_check(slot, upload, person(request))
         return f"{request.path}?upload={upload.key}"
 
     return answer_upload(request, take)
@@ -119,26 +112,26 @@ def task_remove(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     )
 
 
-def _slot(competition: Competition, owner: str, pk: int, name: str) -> Slot:
+def _slot(competition: Competition, owner: str, pk: int, name: str) -> slots.Slot:
     rows: Any = {"task": competition.tasks.filter(dataset=None), "phase": competition.phases}.get(owner)
     if rows is None or name not in (TASK_FILES if owner == "task" else PHASE_FILES):
         raise Http404
-    return Slot(get_object_or_404(rows.select_related(f"{name}__file"), pk=pk), name)
+    return slots.Slot(get_object_or_404(rows.select_related(f"{name}__file"), pk=pk), name)
 
 
-def _confirm_page(request: HttpRequest, competition: Competition, slot: Slot) -> HttpResponse:
+def _confirm_page(request: HttpRequest, competition: Competition, slot: slots.Slot) -> HttpResponse:
     context = {
         "slot": slot,
         "upload": upload_named(request, cleaned(UploadForm(request.GET))["upload"]),
-        "sentences": consequences(slot, competition),
-        "confirmation": replacement_confirmation(slot, competition),
+        "sentences": slots.consequences(slot, competition),
+        "confirmation": slots.replacement_confirmation(slot, competition),
     }
     return render_page(request, competition, "organize/editing/file.html", context, tab="data")
 
 
-def _replace(request: HttpRequest, competition: Competition, slot: Slot) -> HttpResponse:
+def _replace(request: HttpRequest, competition: Competition, slot: slots.Slot) -> HttpResponse:
     values = cleaned(ConfirmedForm(request.POST))
-    resource = file_replace(
+    resource = slots.file_replace(
         slot=slot,
         competition=competition,
         upload=upload_named(request, values["upload"]),

@@ -10,19 +10,13 @@ from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_http_methods, require_safe
 
 from competitions.catalog.models import Competition
-from competitions.organize.editing.questions import (
-    FactQuestionForm,
-    QuestionForm,
-    RegistrationQuestionForm,
-    question_deletion,
-    remove_question,
-)
+from competitions.organize.editing import questions as editing
 from competitions.organize.views.editing.changes import change_page, delete_page, render_page
 from competitions.organize.views.workspace import managed_competition
 
-FORMS: Final[Mapping[str, type[QuestionForm]]] = {
-    "registration": RegistrationQuestionForm,
-    "fact-sheet": FactQuestionForm,
+FORMS: Final[Mapping[str, type[editing.QuestionForm]]] = {
+    "registration": editing.RegistrationQuestionForm,
+    "fact-sheet": editing.FactQuestionForm,
 }
 
 
@@ -50,7 +44,7 @@ def question(request: HttpRequest, slug: str, kind: str, pk: int | None = None) 
     rows = _rows(competition, kind)
     before = None if pk is None else get_object_or_404(rows, pk=pk)
 
-    def make(data: QueryDict | None) -> QuestionForm:
+    def make(data: QueryDict | None) -> editing.QuestionForm:
         if data:  # questions are numbered one after the other
             Competition.objects.select_for_update(no_key=True).get(pk=competition.pk)
         return FORMS[kind](
@@ -65,7 +59,7 @@ def delete(request: HttpRequest, slug: str, kind: str, pk: int) -> HttpResponse:
     """Say what goes with a question, then delete it."""
     competition = managed_competition(request, slug)
     chosen = get_object_or_404(_rows(competition, kind), pk=pk)
-    deletion = question_deletion(chosen)
+    deletion = editing.question_deletion(chosen)
     return delete_page(
-        request, competition, tab="questions", deletion=deletion, delete=partial(remove_question, chosen)
+        request, competition, tab="questions", deletion=deletion, delete=partial(editing.remove_question, chosen)
     )

@@ -9,17 +9,12 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
 from accounts.views import person
+from competitions.catalog import publishing
 from competitions.catalog.models import Competition, CompetitionOrganizer, SealedUse
 from competitions.catalog.organizers import (
     organizer_add,
     organizer_remove,
     organizer_sees_sealed,
-)
-from competitions.catalog.publishing import (
-    competition_publish,
-    competition_withdraw,
-    publication_cancel,
-    publication_plan,
 )
 from competitions.catalog.readiness import competition_warnings
 from competitions.organize.building.removal import competition_delete
@@ -102,17 +97,17 @@ def visibility(request: HttpRequest, slug: str) -> HttpResponse:
     values = cleaned(VisibilityForm(request.POST))
     action = values["action"]
     if action == "publish":
-        competition_publish(competition)
+        publishing.competition_publish(competition)
         messages.success(request, f"“{competition}” is published. Everybody sees it now.")
     elif action == "plan":
         at = cleaned(PlanForm(request.POST))["at"]
-        publication_plan(competition, at=at, now=timezone.now())
+        publishing.publication_plan(competition, at=at, now=timezone.now())
         messages.success(request, f"“{competition}” is published at {at:%Y-%m-%d %H:%M} UTC. You are told by mail.")
     elif action == "cancel-plan":
-        publication_cancel(competition)
+        publishing.publication_cancel(competition)
         messages.success(request, f"“{competition}” stays a draft until you publish it.")
     elif action == "withdraw":
-        competition_withdraw(competition)
+        publishing.competition_withdraw(competition)
         messages.success(request, f"“{competition}” is withdrawn. Only its organizers see it.")
     else:
         if values["confirm"] != competition.slug:

@@ -12,14 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.views import person
-from competitions.organize.editing.resources import (
-    ResourceForm,
-    add_resource,
-    add_version,
-    own_resources,
-    remove_resource,
-    resource_deletion,
-)
+from competitions.organize.editing import resources
 from competitions.organize.forms import KindForm, ResourceFilterForm
 from competitions.organize.hosts import require_host
 from competitions.organize.views.access import answer_upload
@@ -38,7 +31,7 @@ def files(request: HttpRequest) -> HttpResponse:
     user = person(request)
     require_host(user)
     form = ResourceFilterForm(request.GET)
-    shown, following = list_page(request, form.narrowed(own_resources(user)))
+    shown, following = list_page(request, form.narrowed(resources.own_resources(user)))
     context = {
         "rows": shown,
         "following": following,
@@ -55,7 +48,7 @@ def files(request: HttpRequest) -> HttpResponse:
 def add(request: HttpRequest) -> HttpResponse:
     """Store an upload as a file of the kind in the form, sent by the page's script or the form."""
     kind = cleaned(KindForm(request.POST))["kind"]
-    return _answer(request, lambda upload: add_resource(kind=kind, upload=upload, by=person(request)))
+    return _answer(request, lambda upload: resources.add_resource(kind=kind, upload=upload, by=person(request)))
 
 
 @takes_uploads(lambda request, **place: require_host(person(request)))
@@ -63,13 +56,14 @@ def add(request: HttpRequest) -> HttpResponse:
 def file(request: HttpRequest, key: UUID) -> HttpResponse:
     """Name a file and share it; a file that is sent is its new version."""
     user = person(request)
-    before = get_object_or_404(own_resources(user).select_related("file", "replaces"), key=key)
+    before = get_object_or_404(resources.own_resources(user).select_related("file", "replaces"), key=key)
     if request.FILES or "upload" in request.POST:
         return _answer(request, lambda upload: _new_version(request, before, upload))
 
-    def make(data: QueryDict | None) -> ResourceForm:
-        rows = own_resources(user).select_for_update(of=("self",), no_key=True) if data else own_resources(user)
-        return ResourceForm(data, by=user, instance=get_object_or_404(rows, pk=before.pk))
+    def make(data: QueryDict | None) -> resources.ResourceForm:
+        rows = resources.own_resources(user)
+        rows = rows.select_for_update(of=("self",), no_key=True) if data else rows
+        return resources.ResourceForm(data, by=user, instance=get_object_or_404(rows, pk=before.pk))
 
     return change_page(
         request,
@@ -82,7 +76,7 @@ def file(request: HttpRequest, key: UUID) -> HttpResponse:
 
 
 def _new_version(request: HttpRequest, before: Resource, upload: Upload) -> Resource:
-    fresh, left = add_version(resource=before, upload=upload, by=person(request))
+    fresh, left = resources.add_version(resource=before, upload=upload, by=person(request))
     if left:
         places = "A task or phase" if left == 1 else f"{left} tasks or phases"
         text = f"{places} of competitions that you do not organize kept the version from before."
@@ -104,13 +98,13 @@ def _answer(request: HttpRequest, store: Callable[[Upload], Resource]) -> HttpRe
 @require_safe
 def download(request: HttpRequest, key: UUID) -> HttpResponseBase:
     """The bytes of one's own file."""
-    resource = get_object_or_404(own_resources(person(request)).select_related("file"), key=key)
+    resource = get_object_or_404(resources.own_resources(person(request)).select_related("file"), key=key)
     return stored_response(request, resource.file, file_name=resource.file_name)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def delete(request: HttpRequest, key: UUID) -> HttpResponse:
     """Say what keeps a file, or delete it."""
-    chosen = get_object_or_404(own_resources(person(request)), key=key)
-    deletion = resource_deletion(chosen)
-    return delete_page(request, None, tab="files", deletion=deletion, delete=partial(remove_resource, chosen))
+    chosen = get_object_or_404(resources.own_resources(person(request)), key=key)
+    deletion = resources.resource_deletion(chosen)
+    return delete_page(request, None, tab="files", deletion=deletion, delete=partial(resources.remove_resource, chosen))

@@ -8,17 +8,10 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.views import person
 from competitions.catalog.models import Competition, Task
+from competitions.organize import solutions
 from competitions.organize.editing.tasks import competition_tasks
 from competitions.organize.forms import ConfirmedForm
 from competitions.organize.models import NewSolution
-from competitions.organize.solutions import (
-    solution_confirmation,
-    solution_consequences,
-    solution_leave,
-    solution_slot,
-    solution_upload,
-    solution_use,
-)
 from competitions.organize.views.access import answer_upload
 from competitions.organize.views.workspace import managed_competition
 from competitions.resources.models import Upload
@@ -39,17 +32,17 @@ def solution(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     if "confirmed" in request.POST:
         confirmed = cleaned(ConfirmedForm(request.POST))["confirmed"]
         by, now = person(request), timezone.now()
-        proposal = solution_use(competition=competition, task=task, by=by, confirmed=confirmed, now=now)
+        proposal = solutions.solution_use(competition=competition, task=task, by=by, confirmed=confirmed, now=now)
         if proposal is not None:
             return redirect("organize:proposal", slug, proposal.number)
         messages.success(request, "The new solution is in force.")
         return redirect("organize:data", slug)
     if "leave" in request.POST:
-        solution_leave(task=task, now=timezone.now())
+        solutions.solution_leave(task=task, now=timezone.now())
         return redirect("organize:data", competition.slug)
 
     def take(upload: Upload) -> str:
-        solution_upload(task=task, upload=upload, by=person(request), now=timezone.now())
+        solutions.solution_upload(task=task, upload=upload, by=person(request), now=timezone.now())
         return request.path
 
     return answer_upload(request, take)
@@ -70,7 +63,7 @@ def _task(competition: Competition, pk: int) -> Task:
     """A task of the competition that scores tables; 404 for any other."""
     tasks = competition_tasks(competition).select_related("competition", "reference_data").prefetch_related("phases")
     task: Task = get_object_or_404(tasks, pk=pk)
-    if not solution_slot(task).holds_solution:
+    if not solutions.solution_slot(task).holds_solution:
         raise Http404
     return task
 
@@ -86,6 +79,6 @@ def _context(competition: Competition, task: Task) -> dict[str, object]:
         "solution": chosen,
         "is_in_work": chosen is not None and chosen.state == State.READING,
         "takes_file": chosen is None or chosen.state != State.READING,
-        "sentences": solution_consequences(chosen) if chosen is not None else [],
-        "confirmation": solution_confirmation(chosen) if chosen is not None and is_ready else "",
+        "sentences": solutions.solution_consequences(chosen) if chosen is not None else [],
+        "confirmation": solutions.solution_confirmation(chosen) if chosen is not None and is_ready else "",
     }

@@ -14,29 +14,10 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts.views import person
 from competitions.catalog.models import Competition, Proposal, ProposedFile, Task
 from competitions.disclosure.readers import reader_for
+from competitions.leaderboards.rescoring import services as rescoring
 from competitions.leaderboards.rescoring.costs import rescoring_costs
-from competitions.leaderboards.rescoring.services import (
-    comparison_digest,
-    proposal_apply,
-    proposal_begin,
-    proposal_comment,
-    proposal_drop,
-    proposal_put_file,
-    proposal_remove_file,
-    proposal_retry,
-    proposal_set,
-    proposal_start,
-)
+from competitions.organize.editing import proposals as editing
 from competitions.organize.editing.data import Slot, upload_check
-from competitions.organize.editing.proposals import (
-    ActionForm,
-    CommentForm,
-    ProposalForm,
-    ProposalSettingsForm,
-    is_at_work,
-    progress,
-    proposed_slots,
-)
 from competitions.organize.views.access import answer_upload
 from competitions.organize.views.editing.changes import render_page
 from competitions.organize.views.workspace import managed_competition
@@ -52,9 +33,11 @@ TAB = "proposals"
 def proposals(request: HttpRequest, slug: str) -> HttpResponse:
     """List the competition's proposals, and begin one."""
     competition = managed_competition(request, slug)
-    form = ProposalForm(request.POST or None)
+    form = editing.ProposalForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        begun = proposal_begin(competition=competition, by=person(request), now=timezone.now(), **form.cleaned_data)
+        begun = rescoring.proposal_begin(
+            competition=competition, by=person(request), now=timezone.now(), **form.cleaned_data
+        )
         return redirect("organize:proposal", slug, begun.number)
     context = {"form": form, "proposals": competition.proposals.select_related("created_by")}
     status = 422 if form.errors else 200
@@ -67,8 +50,8 @@ def proposal(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     competition = managed_competition(request, slug)
     chosen = _proposal(competition, number)
     forms: dict[str, BaseForm] = {
-        "settings_form": ProposalSettingsForm(competition, person(request), instance=chosen),
-        "comment_form": CommentForm(),
+        "settings_form": editing.ProposalSettingsForm(competition, person(request), instance=chosen),
+        "comment_form": editing.CommentForm(),
     }
     if request.method == "POST":
         forms |= _act(request, competition, chosen)
@@ -92,7 +75,7 @@ def proposal_file(request: HttpRequest, slug: str, number: int, pk: int, name: s
     def take(upload: Upload) -> str:
         by = person(request)
         file = upload_check(Slot(task, name), upload, by)
-        proposal_put_file(proposal=chosen, task=task, slot=name, file=file, file_name=upload.file_name, by=by)
+        rescoring.proposal_put_file(proposal=chosen, task=task, slot=name, file=file, file_name=upload.file_name, by=by)
         return request.path.split("/files/")[0] + "/"
 
     return answer_upload(request, take)
@@ -106,8 +89,8 @@ def proposal_status(request: HttpRequest, slug: str, number: int) -> HttpRespons
     context = {
         "competition": competition,
         "proposal": chosen,
-        "progress": progress(chosen),
-        "is_at_work": is_at_work(chosen),
+        "progress": editing.progress(chosen),
+        "is_at_work": editing.is_at_work(chosen),
     }
     response = render(request, "organize/proposals/_progress.html", context)
     if not context["is_at_work"]:
@@ -127,41 +110,41 @@ def _context(request: HttpRequest, competition: Competition, chosen: Proposal) -
     return {
         "proposal": chosen,
         "is_draft": is_draft,
-        "is_at_work": is_at_work(chosen),
-        "slots": proposed_slots(competition, chosen) if is_draft else [],
+        "is_at_work": editing.is_at_work(chosen),
+        "slots": editing.proposed_slots(competition, chosen) if is_draft else [],
         "files": chosen.files.select_related("task", "resource__file"),
         "costs": rescoring_costs(chosen, now=now) if is_draft else None,
-        "progress": None if is_draft else progress(chosen),
+        "progress": None if is_draft else editing.progress(chosen),
         "standings": shown_standings(chosen, reader, would=chosen.is_open) if is_compared else [],
-        "confirmation": comparison_digest(chosen),
+        "confirmation": rescoring.comparison_digest(chosen),
         "comments": chosen.comments.select_related("by"),
     }
 
 
 def _act(request: HttpRequest, competition: Competition, chosen: Proposal) -> Mapping[str, BaseForm]:
     """Do what was asked; returns forms that are shown again with what is wrong."""
-    values, by, now = cleaned(ActionForm(request.POST)), person(request), timezone.now()
+    values, by, now = cleaned(editing.ActionForm(request.POST)), person(request), timezone.now()
     if values["action"] == "settings":
         return {"settings_form": _set(request, competition, chosen)}
     if values["action"] == "comment":
-        form = CommentForm(request.POST)
+        form = editing.CommentForm(request.POST)
         if form.is_valid():
-            proposal_comment(proposal=chosen, text=form.cleaned_data["text"], by=by, now=now)
+            rescoring.proposal_comment(proposal=chosen, text=form.cleaned_data["text"], by=by, now=now)
         return {"comment_form": form}
     if values["action"] == "start":
         return _start(request, chosen)
     acts: dict[str, tuple[Callable[[], None], str]] = {
         "remove-file": (
-            lambda: proposal_remove_file(proposal=chosen, pk=values["file"] or 0),
+            lambda: rescoring.proposal_remove_file(proposal=chosen, pk=values["file"] or 0),
             "The file is no part of the proposal any more.",
         ),
         "drop": (
-            lambda: proposal_drop(proposal=chosen, by=by, now=now),
+            lambda: rescoring.proposal_drop(proposal=chosen, by=by, now=now),
             "The proposal is dropped. No score has changed.",
         ),
-        "retry": (lambda: proposal_retry(proposal=chosen, now=now), "What was not scored is tried again."),
+        "retry": (lambda: rescoring.proposal_retry(proposal=chosen, now=now), "What was not scored is tried again."),
         "apply": (
-            lambda: proposal_apply(proposal=chosen, by=by, confirmed=values["confirmed"], now=now),
+            lambda: rescoring.proposal_apply(proposal=chosen, by=by, confirmed=values["confirmed"], now=now),
             "The proposal is being applied. Teams are told when it is.",
         ),
     }
@@ -171,11 +154,11 @@ def _act(request: HttpRequest, competition: Competition, chosen: Proposal) -> Ma
     return {}
 
 
-def _set(request: HttpRequest, competition: Competition, chosen: Proposal) -> ProposalSettingsForm:
-    form = ProposalSettingsForm(competition, person(request), request.POST, instance=chosen)
+def _set(request: HttpRequest, competition: Competition, chosen: Proposal) -> editing.ProposalSettingsForm:
+    form = editing.ProposalSettingsForm(competition, person(request), request.POST, instance=chosen)
     if form.is_valid():
         try:
-            proposal_set(proposal=chosen, **form.cleaned_data)
+            rescoring.proposal_set(proposal=chosen, **form.cleaned_data)
         except ValidationError as error:
             form.add_error(None, error)
         else:
@@ -185,7 +168,7 @@ def _set(request: HttpRequest, competition: Competition, chosen: Proposal) -> Pr
 
 def _start(request: HttpRequest, chosen: Proposal) -> Mapping[str, BaseForm]:
     try:
-        proposal_start(proposal=chosen, now=timezone.now())
+        rescoring.proposal_start(proposal=chosen, now=timezone.now())
     except ValidationError as error:
         messages.error(request, " ".join(error.messages))
         return {}
