@@ -1,7 +1,5 @@
 """Writing a bundle folder: the YAML, the example's own files, and the generated data."""
 
-from __future__ import annotations
-
 import argparse
 import shutil
 from collections.abc import Callable, Mapping, Sequence

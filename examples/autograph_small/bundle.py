@@ -1,7 +1,5 @@
 """Builds the benchmark in Codabench's version 2: `python -m examples.autograph_small.bundle DEST`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Builds the baseline submissions of a bundle folder, and states what each must come to."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

@@ -5,8 +5,6 @@
 Standard library and numpy alone; the same seed gives the same molecules and targets on every machine.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import gzip

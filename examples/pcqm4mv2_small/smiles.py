@@ -3,8 +3,6 @@
 Left out on purpose, because nothing here makes them: stereochemistry, isotopes, several fragments in one string.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from dataclasses import dataclass, field

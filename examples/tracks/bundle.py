@@ -1,7 +1,5 @@
 """Builds a track as a bundle folder: `competition.yaml` and all that it names."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys
