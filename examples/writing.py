@@ -15,10 +15,7 @@ OVERVIEW = {"Overview": "pages/overview.md"}
 def copy_parts(source: Path, dest: Path, names: Sequence[str]) -> None:
     """Copy programs and pages of an example into its bundle.
 
-    Raises
-    ------
-    ValueError
-        `dest` has something in it: nothing is overwritten.
+    Raises `ValueError` if `dest` has something in it: nothing is overwritten.
     """
     if dest.exists() and any(dest.iterdir()):
         raise ValueError(f"{dest} is not empty; give a folder that does not exist yet")

@@ -77,10 +77,7 @@ def _read_atom(token: re.Match[str]) -> Atom:
 def parse(smiles: str) -> Molecule:
     """Read one SMILES string.
 
-    Raises
-    ------
-    SmilesError
-        Characters that are not part of the subset, unpaired branches or rings, a bond without an atom.
+    Raises `SmilesError` for characters outside the subset, unpaired branches or rings, a bond without an atom.
 
     >>> len(parse("Oc1ccccc1"))
     7

@@ -38,10 +38,7 @@ BUDGET_TEXT = {
 def build_track(dest: Path, track: Track, *, now: datetime, size: Size = "small", seed: int = DEFAULT_SEED) -> Path:
     """Write the whole track into `dest` and return it; its phases are open at `now`.
 
-    Raises
-    ------
-    ValueError
-        `now` without a time zone, or a `dest` with something in it: nothing is overwritten.
+    Raises `ValueError` for `now` without a time zone, or a `dest` with something in it: nothing is overwritten.
     """
     if now.tzinfo is None:
         raise ValueError("`now` needs a time zone, for instance datetime.now(UTC)")

@@ -52,10 +52,7 @@ ALL: Final = tuple(Python(*facts) for facts in product(range(FIRST_MINOR, LAST_M
 def matching_pythons(marker: str) -> frozenset[Python]:
     """Pythons for which a marker holds.
 
-    Raises
-    ------
-    MarkerRefused
-        It cannot be evaluated, or asks for more than the Python of an image.
+    Raises `MarkerRefused` for one that cannot be evaluated, or asks for more than the Python of an image.
 
     >>> sorted(python.minor for python in matching_pythons('python_version < "3.11"') if python == Python(python.minor))
     [9, 10]
