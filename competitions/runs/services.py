@@ -85,7 +85,7 @@ def submission_cancel(*, submission: Submission, actor: str, now: datetime) -> N
         if run.state in HELD:
             Run.objects.filter(pk=run.pk, state__in=HELD).update(cancel_requested_at=now)
         else:
-            run_move(run, source=State(run.state), target=State.CANCELLED, actor=actor, now=now)
+            run_move(run, target=State.CANCELLED, actor=actor, now=now)
     waiting = FileCheck.objects.filter(submission=submission, outcome=FileCheck.Status.WAITING)
     # A process that reads the file stops when it next renews its claim.
     waiting.update(outcome=FileCheck.Status.CANCELLED, finished_at=now, claimed_until=None)

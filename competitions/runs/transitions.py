@@ -45,7 +45,6 @@ class IllegalMove(Exception):
 def run_move(
     run: Run,
     *,
-    source: State,
     target: State,
     actor: str,
     now: datetime,
@@ -53,10 +52,11 @@ def run_move(
     next_attempt: bool = False,
     **changes: Any,
 ) -> bool:
-    """Compare-and-swap: True for the one caller who moved the run, False for everyone who came late.
+    """Compare-and-swap: True for the one caller who moved the run on from the state in which it was read.
 
     `next_attempt` raises the attempt number with the move; `changes` are further fields of the run.
     """
+    source = State(run.state)
     if target not in NEXT.get(source, ()):
         raise IllegalMove(source, target)
     if next_attempt:
@@ -80,6 +80,13 @@ def run_move(
         if target == State.QUEUED:
             enter_queue(Run.objects.filter(pk=run.pk), now=now)
         return True
+
+
+def run_fail(run: Run, *, actor: str, now: datetime, reason: str, code: str, detail: str) -> bool:
+    """Move a run to its end as failed, for this reason."""
+    return run_move(
+        run, target=State.FAILED, actor=actor, now=now, note=detail, reason=reason, code=code, detail=detail
+    )
 
 
 def record_attempt(

@@ -174,7 +174,7 @@ def run_heartbeat(
     if state != run.state and HELD.index(state) > HELD.index(State(run.state)):
         if state in (State.INGESTING, State.SCORING):
             changes["started_at"] = now
-        run_move(run, source=State(run.state), target=state, actor=worker_actor(run), now=now, **changes)
+        run_move(run, target=state, actor=worker_actor(run), now=now, **changes)
         run.state = state
     else:  # a late or repeated report moves nothing back
         Run.objects.filter(pk=run.pk, lease_id=run.lease_id).update(**changes)
@@ -195,7 +195,6 @@ def run_release(*, run_id: str, attempt: int, lease_id: str, note: str, now: dat
     target = State.CANCELLED if run.cancel_requested_at is not None else State.QUEUED
     run_move(
         run,
-        source=State(run.state),
         target=target,
         actor=worker_actor(run),
         now=now,
@@ -259,7 +258,6 @@ def _end_run(run: Run, result: Result, outputs: dict[str, str], now: datetime) -
     receipt = run.receipt | result.receipt | {"outputs": outputs}
     run_move(
         run,
-        source=State(run.state),
         target=result.target,
         actor=worker_actor(run),
         now=now,
@@ -295,7 +293,6 @@ def _end_ingestion(run: Run, result: Result, outputs: dict[str, str], now: datet
     record_attempt(run, outcome=State.QUEUED, reason="", detail="ingested", now=now)
     run_move(
         run,
-        source=State(run.state),
         target=State.QUEUED,
         actor=worker_actor(run),
         now=now,

@@ -80,7 +80,7 @@ def end_faulty_attempt(run: Run, *, code: str, detail: str, actor: str, now: dat
     if outcome == State.QUEUED:
         changes = _retry_changes(run, now)
     record_attempt(run, outcome=outcome, reason=Reason.INFRASTRUCTURE, detail=detail, now=now, is_answered=is_answered)
-    run_move(run, source=State(run.state), target=outcome, actor=actor, now=now, note=detail, **changes)
+    run_move(run, target=outcome, actor=actor, now=now, note=detail, **changes)
     return outcome
 
 
