@@ -66,14 +66,7 @@ def run_claim(
     run.receipt = receipt_of_inputs(run, columns) | {
         key: run.receipt[key] for key in ("ingestion",) if key in run.receipt
     }
-    won = run_move(
-        run,
-        target=State.LEASED,
-        actor=f"worker:{worker.name}",
-        now=now,
-        receipt=run.receipt,
-        **changes,
-    )
+    won = run_move(run, target=State.LEASED, actor=f"worker:{worker.name}", now=now, receipt=run.receipt, **changes)
     if not won:
         return None
     run.state = State.LEASED

@@ -125,9 +125,8 @@ def submissions_follow_merge(sender: type[Team], team: Team, absorbed: Team, **k
     a week may become none, which costs nobody anything.
     """
     _require_quota(team, absorbed)
-    list(
-        Run.objects.select_for_update().filter(team=absorbed).order_by("pk").values_list("pk")
-    )  # see the locking policy
+    # See the locking policy.
+    list(Run.objects.select_for_update().filter(team=absorbed).order_by("pk").values_list("pk"))
     moving = Submission.objects.filter(team=absorbed)
     # A key that both teams used stays with the team that keeps its name.
     own_submissions = Submission.objects.filter(team=team).exclude(idempotency_key="")

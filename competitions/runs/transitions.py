@@ -20,12 +20,8 @@ from workers.protocol.stages import StageName
 _BEFORE_START: Final = (State.LEASED, State.PREPARING)  # of a held run: none of its containers has started
 _ENDS: Final = (State.QUEUED, State.FINISHED, State.FAILED, State.CANCELLED)  # QUEUED: another attempt
 NEXT: Final[dict[State, tuple[State, ...]]] = {  # a state without a row is final
-    State.CHECKING: (
-        State.UNSTARTED,
-        State.QUEUED,
-        State.CANCELLED,
-        State.FAILED,
-    ),  # until its file is known to be right
+    # Until its file is known to be right.
+    State.CHECKING: (State.UNSTARTED, State.QUEUED, State.CANCELLED, State.FAILED),
     State.UNSTARTED: (State.QUEUED, State.CANCELLED),  # where organizers start submissions by hand
     State.QUEUED: (State.LEASED, State.CANCELLED, State.FAILED),
     State.LEASED: (State.PREPARING, State.INGESTING, State.SCORING, *_ENDS),
@@ -43,14 +39,7 @@ class IllegalMove(Exception):
 
 
 def run_move(
-    run: Run,
-    *,
-    target: State,
-    actor: str,
-    now: datetime,
-    note: str = "",
-    next_attempt: bool = False,
-    **changes: Any,
+    run: Run, *, target: State, actor: str, now: datetime, note: str = "", next_attempt: bool = False, **changes: Any
 ) -> bool:
     """Compare-and-swap: True for the one caller who moved the run on from the state in which it was read.
 

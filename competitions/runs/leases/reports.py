@@ -193,14 +193,7 @@ def run_release(*, run_id: str, attempt: int, lease_id: str, note: str, now: dat
     """
     run = held_run(run_id=run_id, attempt=attempt, lease_id=lease_id)
     target = State.CANCELLED if run.cancel_requested_at is not None else State.QUEUED
-    run_move(
-        run,
-        target=target,
-        actor=worker_actor(run),
-        now=now,
-        note=note or "released by the worker",
-        worker=None,
-    )
+    run_move(run, target=target, actor=worker_actor(run), now=now, note=note or "released by the worker", worker=None)
     give_turn_back(run)
     return target
 
@@ -248,9 +241,8 @@ def _require_outputs(arrived: Mapping[str, str], announced: Mapping[str, str]) -
 
 def _end_run(run: Run, result: Result, outputs: dict[str, str], now: datetime) -> State:
     """The run's end by the participant's, the organizer's or nobody's fault."""
-    if (
-        result.stages or result.target == State.FINISHED
-    ):  # what is refused before a container starts says nothing of the host
+    # What is refused before a container starts says nothing of the host.
+    if result.stages or result.target == State.FINISHED:
         _clear_worker_faults(run)
     record_attempt(run, outcome=result.target, reason=result.reason, detail=result.detail, now=now)
     if run.is_smoke and result.target == State.FINISHED:

@@ -15,10 +15,8 @@ from packaging.markers import Marker
 FIRST_MINOR: Final = 9  # of Python 3
 LAST_MINOR: Final = 25
 LAST_PATCH: Final = 99
-IMPLEMENTATIONS: Final = {
-    "cpython": "CPython",
-    "pypy": "PyPy",
-}  # as `implementation_name` and as `platform_python_implementation` says it
+# As `implementation_name` and as `platform_python_implementation` says it.
+IMPLEMENTATIONS: Final = {"cpython": "CPython", "pypy": "PyPy"}
 MACHINES: Final = ("x86_64", "aarch64", "ppc64le", "s390x", "riscv64")
 # The same in every container.
 FIXED: Final = {"os_name": "posix", "sys_platform": "linux", "platform_system": "Linux"}
