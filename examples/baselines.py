@@ -1,7 +1,5 @@
 """Baseline submissions with their expected results: examples make them, demo and tests send them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Writing a bundle folder: the YAML, the example's own files, and the generated data."""
 
-from __future__ import annotations
-
 import argparse
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -17,10 +15,7 @@ OVERVIEW = {"Overview": "pages/overview.md"}
 def copy_parts(source: Path, dest: Path, names: Sequence[str]) -> None:
     """Copy programs and pages of an example into its bundle.
 
-    Raises
-    ------
-    ValueError
-        `dest` has something in it: nothing is overwritten.
+    Raises `ValueError` if `dest` has something in it: nothing is overwritten.
     """
     if dest.exists() and any(dest.iterdir()):
         raise ValueError(f"{dest} is not empty; give a folder that does not exist yet")

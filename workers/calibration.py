@@ -120,10 +120,8 @@ def calibrate(
 ) -> dict[str, Any]:
     """Run the loads, each `ROUNDS` times, and keep the medians for the worker's registration.
 
-    Raises
-    ------
-    SandboxError
-        The engine or an image is not there, or a load failed; the message ends with what it said.
+    Raises `SandboxError` where the engine or an image is not there, or a load failed; the message ends with what it
+    said.
     """
     connection = engine_for(engine or "")
     facts = connection.facts()

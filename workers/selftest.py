@@ -288,10 +288,7 @@ def user_namespaces_words(facts: EngineFacts) -> str:
 def self_test(*, image: str, data_dir: Path | None, engine: str | None) -> int:
     """Run all probes, one line each on standard output; 1 when a limit does not hold.
 
-    Raises
-    ------
-    SandboxError
-        The engine or the image is not there.
+    Raises `SandboxError` where the engine or the image is not there.
     """
     connection = engine_for(engine or "")
     facts = connection.facts()

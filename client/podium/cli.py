@@ -29,11 +29,7 @@ from podium.commands import (
 from podium.errors import PodiumError
 
 WRONG_USE = 2  # the exit status, also of wrong input
-app = typer.Typer(
-    name="podium",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-)
+app = typer.Typer(name="podium", no_args_is_help=True, pretty_exceptions_enable=False)
 for group in (accounts, competitions, submissions, running, boards, notifications, local, agents):
     app.registered_commands += group.app.registered_commands
 app.add_typer(teams.app, name="team")

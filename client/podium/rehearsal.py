@@ -79,13 +79,7 @@ def require_environment(own: OwnEnvironment) -> None:
 
 
 def rehearse(
-    client: Client,
-    slug: str,
-    path: Path,
-    *,
-    phase: str = "",
-    own: OwnEnvironment = NOTHING,
-    calibrate: bool = False,
+    client: Client, slug: str, path: Path, *, phase: str = "", own: OwnEnvironment = NOTHING, calibrate: bool = False
 ) -> Verdict:
     """Run code on the phase's public mini split, as the site would. Raises `PodiumError`."""
     require_environment(own)

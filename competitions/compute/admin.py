@@ -10,12 +10,7 @@ from django.utils.html import format_html_join
 from django.utils.safestring import mark_safe
 from django.utils.timesince import timesince
 
-from competitions.compute.launchers import (
-    launcher_issue_token,
-    launcher_revoke_token,
-    problem_words,
-    queue_problems,
-)
+from competitions.compute.launchers import launcher_issue_token, launcher_revoke_token, problem_words, queue_problems
 from competitions.compute.models import ClusterJob, ComputeWorker, Launcher, Queue, queue_give
 from competitions.compute.workers import drain_workers, release_workers, undrain_workers
 from core.guarded_admin import GuardedAdmin, History, ReadOnlyAdmin

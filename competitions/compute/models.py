@@ -373,9 +373,7 @@ class ClusterJob(models.Model):
                 ),
             ),
         ]
-        indexes = [
-            models.Index(fields=["queue", "state"], condition=~Q(state="ended"), name="job_alive"),
-        ]
+        indexes = [models.Index(fields=["queue", "state"], condition=~Q(state="ended"), name="job_alive")]
 
     def __str__(self) -> str:
         return f"{self.job} ({self.launcher})"

@@ -21,7 +21,7 @@ from competitions.catalog.models import Phase
 from competitions.resources.storage import local_copy, store_bytes
 from competitions.runs.models import Run
 from competitions.runs.planning import CHECK_JOB, planned_fields, waits_for_organizers
-from competitions.runs.transitions import run_move
+from competitions.runs.transitions import run_fail, run_move
 from competitions.submissions.file_checks.preflight import Contract, Recognised, file_contract, inspect, table_check
 from competitions.submissions.models import FileCheck, Program, Submission
 from competitions.submissions.states import Kind, Reason, State
@@ -42,7 +42,7 @@ class Verdict:
 
     outcome: FileCheck.Status
     recognised: Recognised | None = None
-    reason: Reason | None = None
+    reason: str = ""
     code: str = ""
     detail: str = ""
 
@@ -165,17 +165,7 @@ def _decide(check: FileCheck, claimed: Claim, verdict: Verdict, *, now: datetime
         _queue(check.submission, runs, recognised, now)
     else:
         for run in runs:
-            run_move(
-                run,
-                source=State.CHECKING,
-                target=State.FAILED,
-                actor=ACTOR,
-                now=now,
-                note=verdict.detail,
-                reason=verdict.reason,
-                code=verdict.code,
-                detail=verdict.detail,
-            )
+            run_fail(run, actor=ACTOR, now=now, reason=verdict.reason, code=verdict.code, detail=verdict.detail)
     return True
 
 
@@ -194,7 +184,6 @@ def _queue(submission: Submission, runs: list[Run], recognised: Recognised, now:
         is_first = run.attempt == 1 and not run.is_smoke
         run_move(
             run,
-            source=State.CHECKING,
             target=State.UNSTARTED if is_held_back and is_first else State.QUEUED,
             actor=ACTOR,
             now=now,

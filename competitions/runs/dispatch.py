@@ -21,7 +21,7 @@ from competitions.runs.queue.ranking import next_teams, take_turn
 from competitions.runs.queue.smoke import TASK_HIDDEN, hidden_in
 from competitions.runs.records.receipts import receipt_of_inputs
 from competitions.runs.rescoring import attach_proposed, proposed_columns
-from competitions.runs.transitions import run_move
+from competitions.runs.transitions import run_fail, run_move
 from competitions.submissions.states import Reason, State
 from workers.protocol.images import ImageNameInvalid, parse_image
 from workers.protocol.plan import Needs
@@ -29,6 +29,7 @@ from workers.protocol.smoke import NO_MIRROR
 
 log = structlog.get_logger(__name__)
 FOR_A_JOB: Final = ("submission__phase__competition", "submission__file", "task")
+ACTOR: Final = "queue"
 REMEMBERED_CLAIMS: Final = 32  # of a worker; more than it has lanes
 
 
@@ -65,15 +66,7 @@ def run_claim(
     run.receipt = receipt_of_inputs(run, columns) | {
         key: run.receipt[key] for key in ("ingestion",) if key in run.receipt
     }
-    won = run_move(
-        run,
-        source=State.QUEUED,
-        target=State.LEASED,
-        actor=f"worker:{worker.name}",
-        now=now,
-        receipt=run.receipt,
-        **changes,
-    )
+    won = run_move(run, target=State.LEASED, actor=f"worker:{worker.name}", now=now, receipt=run.receipt, **changes)
     if not won:
         return None
     run.state = State.LEASED
@@ -145,7 +138,7 @@ def _refused_for_its_image(run: Run, queue: Queue, now: datetime) -> bool:
         _not_on_this_queue(run, "image_invalid", str(error), now)
         return True
     if fault := faults_of_choice(run.submission):
-        _end_waiting(run, Reason.ENVIRONMENT_ERROR, "environment_gone", fault, now)
+        run_fail(run, actor=ACTOR, now=now, reason=Reason.ENVIRONMENT_ERROR, code="environment_gone", detail=fault)
         return True
     if run.submission.requirements_id is not None and (fault := fault_of_mirror(queue)):
         _not_on_this_queue(run, NO_MIRROR, fault, now)
@@ -172,21 +165,7 @@ def _end_inseparable(queue: Queue, now: datetime) -> None:
 
 
 def _not_on_this_queue(run: Run, code: str, detail: str, now: datetime) -> None:
-    _end_waiting(run, Reason.SETUP_ERROR, code, detail, now)
-
-
-def _end_waiting(run: Run, reason: Reason, code: str, detail: str, now: datetime) -> None:
-    run_move(
-        run,
-        source=State.QUEUED,
-        target=State.FAILED,
-        actor="queue",
-        now=now,
-        note=detail,
-        reason=reason,
-        code=code,
-        detail=detail,
-    )
+    run_fail(run, actor=ACTOR, now=now, reason=Reason.SETUP_ERROR, code=code, detail=detail)
 
 
 def _attach_programs(run: Run) -> None:

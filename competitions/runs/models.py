@@ -262,9 +262,7 @@ class SlotUse(models.Model):
 
     class Meta:
         ordering = ["pk"]
-        constraints = [
-            models.UniqueConstraint(fields=["run"], condition=Q(ended_at=None), name="run_uses_one_slot"),
-        ]
+        constraints = [models.UniqueConstraint(fields=["run"], condition=Q(ended_at=None), name="run_uses_one_slot")]
         indexes = [
             models.Index(
                 fields=["queue", "ended_at"], include=["competition", "gpus", "started_at"], name="slot_use_of_queue"

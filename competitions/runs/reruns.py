@@ -37,12 +37,8 @@ COPIED = (
     "agent_harness",
 )
 
-OFF_THE_BOARD = (
-    "is_late",
-    "is_verification",
-    "disqualified_at",
-    "disqualified_reason",
-)  # running again makes nothing eligible
+# Running again makes nothing eligible.
+OFF_THE_BOARD = ("is_late", "is_verification", "disqualified_at", "disqualified_reason")
 
 
 def may_repeat(user: User, submission: Submission) -> bool:

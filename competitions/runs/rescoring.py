@@ -24,9 +24,8 @@ from competitions.submissions.states import NOT_RUN, Reason, State
 from workers.protocol.plan import Needs, Plan
 
 PREDICTIONS: Final = "predictions.zip"
-BEFORE_IT_ENDED: Final = timedelta(
-    hours=1
-)  # earlier runs were queued before a proposal is applied; older ones are not read
+# Earlier runs were queued before a proposal is applied; older ones are not read.
+BEFORE_IT_ENDED: Final = timedelta(hours=1)
 COPIED: Final = ("kind", "file", "file_name", "program", "checked_at", "seed")
 ENVIRONMENT: Final = ("weights", "image", "image_reference", "requirements")  # needed where a program runs again
 

@@ -85,7 +85,7 @@ def submission_cancel(*, submission: Submission, actor: str, now: datetime) -> N
         if run.state in HELD:
             Run.objects.filter(pk=run.pk, state__in=HELD).update(cancel_requested_at=now)
         else:
-            run_move(run, source=State(run.state), target=State.CANCELLED, actor=actor, now=now)
+            run_move(run, target=State.CANCELLED, actor=actor, now=now)
     waiting = FileCheck.objects.filter(submission=submission, outcome=FileCheck.Status.WAITING)
     # A process that reads the file stops when it next renews its claim.
     waiting.update(outcome=FileCheck.Status.CANCELLED, finished_at=now, claimed_until=None)
@@ -125,9 +125,8 @@ def submissions_follow_merge(sender: type[Team], team: Team, absorbed: Team, **k
     a week may become none, which costs nobody anything.
     """
     _require_quota(team, absorbed)
-    list(
-        Run.objects.select_for_update().filter(team=absorbed).order_by("pk").values_list("pk")
-    )  # see the locking policy
+    # See the locking policy.
+    list(Run.objects.select_for_update().filter(team=absorbed).order_by("pk").values_list("pk"))
     moving = Submission.objects.filter(team=absorbed)
     # A key that both teams used stays with the team that keeps its name.
     own_submissions = Submission.objects.filter(team=team).exclude(idempotency_key="")

@@ -36,7 +36,6 @@ def submission_start(*, submission: Submission, actor: str, now: datetime) -> in
     for run in runs:
         run_move(
             run,
-            source=State.UNSTARTED,
             target=State.QUEUED,
             actor=actor,
             now=now,

@@ -20,12 +20,8 @@ from workers.protocol.stages import StageName
 _BEFORE_START: Final = (State.LEASED, State.PREPARING)  # of a held run: none of its containers has started
 _ENDS: Final = (State.QUEUED, State.FINISHED, State.FAILED, State.CANCELLED)  # QUEUED: another attempt
 NEXT: Final[dict[State, tuple[State, ...]]] = {  # a state without a row is final
-    State.CHECKING: (
-        State.UNSTARTED,
-        State.QUEUED,
-        State.CANCELLED,
-        State.FAILED,
-    ),  # until its file is known to be right
+    # Until its file is known to be right.
+    State.CHECKING: (State.UNSTARTED, State.QUEUED, State.CANCELLED, State.FAILED),
     State.UNSTARTED: (State.QUEUED, State.CANCELLED),  # where organizers start submissions by hand
     State.QUEUED: (State.LEASED, State.CANCELLED, State.FAILED),
     State.LEASED: (State.PREPARING, State.INGESTING, State.SCORING, *_ENDS),
@@ -43,20 +39,13 @@ class IllegalMove(Exception):
 
 
 def run_move(
-    run: Run,
-    *,
-    source: State,
-    target: State,
-    actor: str,
-    now: datetime,
-    note: str = "",
-    next_attempt: bool = False,
-    **changes: Any,
+    run: Run, *, target: State, actor: str, now: datetime, note: str = "", next_attempt: bool = False, **changes: Any
 ) -> bool:
-    """Compare-and-swap: True for the one caller who moved the run, False for everyone who came late.
+    """Compare-and-swap: True for the one caller who moved the run on from the state in which it was read.
 
     `next_attempt` raises the attempt number with the move; `changes` are further fields of the run.
     """
+    source = State(run.state)
     if target not in NEXT.get(source, ()):
         raise IllegalMove(source, target)
     if next_attempt:
@@ -80,6 +69,13 @@ def run_move(
         if target == State.QUEUED:
             enter_queue(Run.objects.filter(pk=run.pk), now=now)
         return True
+
+
+def run_fail(run: Run, *, actor: str, now: datetime, reason: str, code: str, detail: str) -> bool:
+    """Move a run to its end as failed, for this reason."""
+    return run_move(
+        run, target=State.FAILED, actor=actor, now=now, note=detail, reason=reason, code=code, detail=detail
+    )
 
 
 def record_attempt(

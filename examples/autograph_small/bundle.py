@@ -1,7 +1,5 @@
 """Builds the benchmark in Codabench's version 2: `python -m examples.autograph_small.bundle DEST`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -51,9 +49,8 @@ def write_graph(dest: Path, graph: Graph, rng: np.random.Generator) -> None:
     joined = np.triu(rng.random((graph.nodes, graph.nodes)) < np.where(same, graph.within, graph.between), k=1)
     features = rng.normal(size=(graph.classes, FEATURES))[labels] + rng.normal(scale=2.0, size=(graph.nodes, FEATURES))
     order = rng.permutation(graph.nodes)
-    firsts = [
-        np.flatnonzero(labels == label)[0] for label in range(graph.classes)
-    ]  # a class without a label cannot be learnt
+    # A class without a label cannot be learnt.
+    firsts = [np.flatnonzero(labels == label)[0] for label in range(graph.classes)]
     train = np.union1d(order[: int(graph.nodes * TRAIN_SHARE)], firsts)
     test = np.setdiff1d(np.arange(graph.nodes), train)
     inputs, reference = dest / f"input_data_{graph.name}", dest / f"reference_data_{graph.name}"

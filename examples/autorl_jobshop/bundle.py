@@ -1,7 +1,5 @@
 """Builds the benchmark in Codabench's version 2: `python -m examples.autorl_jobshop.bundle DEST`."""
 
-from __future__ import annotations
-
 import json
 from datetime import datetime
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Builds the benchmark as a bundle: `python -m examples.both_grow_small.bundle DEST`."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from datetime import datetime

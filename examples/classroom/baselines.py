@@ -1,7 +1,5 @@
 """The baselines: a constant, and the linear model of the starting kit, run as a student would run it."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

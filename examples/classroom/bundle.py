@@ -1,7 +1,5 @@
 """Builds the competition as a bundle: `python -m examples.classroom.bundle DEST`."""
 
-from __future__ import annotations
-
 import shutil
 from datetime import datetime, timedelta
 from pathlib import Path

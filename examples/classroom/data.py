@@ -1,7 +1,5 @@
 """Hours at a bicycle counter: a daily rhythm, weekends, weather, and chance."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Builds the benchmark as a bundle: `python -m examples.cometh_small.bundle DEST`."""
 
-from __future__ import annotations
-
 import shutil
 from datetime import datetime
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Builds the benchmark in Codabench's version 2: `python -m examples.deconbench_small.bundle DEST`."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from pathlib import Path
 

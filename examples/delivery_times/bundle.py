@@ -1,7 +1,5 @@
 """Builds the competition as a bundle: `python -m examples.delivery_times.bundle DEST`."""
 
-from __future__ import annotations
-
 import shutil
 from datetime import datetime
 from pathlib import Path

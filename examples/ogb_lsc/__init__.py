@@ -1,7 +1,5 @@
 """OGB-LSC: three tracks, each with a public and a sealed split, at the true sizes or in small."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping
 from pathlib import Path

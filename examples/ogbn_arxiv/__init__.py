@@ -1,7 +1,5 @@
 """A leaderboard of OGB: ogbn-arxiv, results of ten seeds that the team computed, ranked by their mean."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from examples.tracks.graphs import Papers

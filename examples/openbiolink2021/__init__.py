@@ -3,8 +3,6 @@
 The code of every submission is public.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Builds the baseline submissions of a bundle folder, and states what each must come to."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io
@@ -29,12 +27,8 @@ EXACT_EV = 1e-4
 def build_baselines(bundle: Path, dest: Path) -> list[Baseline]:
     """Write the files of all baselines and `expected.json` into the folder `dest`.
 
-    `bundle` is a folder made by `build_bundle`; the constant's exact score is computed from its reference data.
-
-    Raises
-    ------
-    FileNotFoundError
-        `bundle` has no public data.
+    `bundle` is a folder made by `build_bundle`; the constant's exact score is computed from its reference data. Raises
+    `FileNotFoundError` where that has no public data.
     """
     dest.mkdir(parents=True, exist_ok=True)
     train = bundle / "public_data" / "train.csv.gz"

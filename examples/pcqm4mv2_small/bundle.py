@@ -3,8 +3,6 @@
 On the command line: `python -m examples.pcqm4mv2_small.bundle DEST`.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import shutil

@@ -5,8 +5,6 @@
 Standard library and numpy alone; the same seed gives the same molecules and targets on every machine.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import gzip
@@ -126,10 +124,7 @@ def unique_smiles(rng: random.Random) -> Iterator[str]:
 def generate(sizes: Sizes = SMALL, *, seed: int = DEFAULT_SEED, noise_ev: float = NOISE_EV) -> dict[str, Split]:
     """All splits, disjoint; targets in eV, rounded to the decimals that the files show.
 
-    Raises
-    ------
-    ValueError
-        A size below 1.
+    Raises `ValueError` for a size below 1.
     """
     too_small = [name for name, size in sizes.by_split().items() if size < 1]
     if too_small:

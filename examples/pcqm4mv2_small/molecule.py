@@ -1,7 +1,5 @@
 """Molecular graphs: atoms, bonds, hydrogens, a canonical order of the atoms."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 AROMATIC = 4  # a bond's order is 1, 2, 3 or AROMATIC
@@ -56,7 +54,7 @@ class Molecule:
             return max(0, 3 - used) if atom.element == "C" else 0
         return next((valence - used for valence in VALENCES[atom.element] if valence >= used), 0)
 
-    def graft(self, other: Molecule, site: int, order: int = 1) -> None:
+    def graft(self, other: "Molecule", site: int, order: int = 1) -> None:
         """Append `other` and join its first atom to `site`; an explicit hydrogen at the joint gives way."""
         offset = len(self)
         for atom in other.atoms:

@@ -4,8 +4,6 @@ Each team's error shrinks from file to file, as people learn; how good a team is
 The first team is surely the best, and the two after it are equally good: the board must tell the one and not the others.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -3,8 +3,6 @@
 Left out on purpose, because nothing here makes them: stereochemistry, isotopes, several fragments in one string.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from dataclasses import dataclass, field
@@ -79,10 +77,7 @@ def _read_atom(token: re.Match[str]) -> Atom:
 def parse(smiles: str) -> Molecule:
     """Read one SMILES string.
 
-    Raises
-    ------
-    SmilesError
-        Characters that are not part of the subset, unpaired branches or rings, a bond without an atom.
+    Raises `SmilesError` for characters outside the subset, unpaired branches or rings, a bond without an atom.
 
     >>> len(parse("Oc1ccccc1"))
     7

@@ -19,8 +19,6 @@ bonds of non-aromatic sulphur do not count). With n atoms, a of them aromatic:
 The value that is published adds Gaussian noise of 0.1 eV (`NOISE_EV`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The baselines of a track: the starting kit is run as a participant would, and scored here."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 import zipfile

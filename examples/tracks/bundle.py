@@ -1,7 +1,5 @@
 """Builds a track as a bundle folder: `competition.yaml` and all that it names."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys
@@ -40,10 +38,7 @@ BUDGET_TEXT = {
 def build_track(dest: Path, track: Track, *, now: datetime, size: Size = "small", seed: int = DEFAULT_SEED) -> Path:
     """Write the whole track into `dest` and return it; its phases are open at `now`.
 
-    Raises
-    ------
-    ValueError
-        `now` without a time zone, or a `dest` with something in it: nothing is overwritten.
+    Raises `ValueError` for `now` without a time zone, or a `dest` with something in it: nothing is overwritten.
     """
     if now.tzinfo is None:
         raise ValueError("`now` needs a time zone, for instance datetime.now(UTC)")
@@ -120,12 +115,7 @@ def competition(track: Track, rows: Mapping[str, int], now: datetime, size: Size
 
 
 def _registration(question: Question) -> dict[str, object]:
-    return {
-        "key": question.key,
-        "title": question.title,
-        "kind": question.kind,
-        "is_required": question.is_required,
-    }
+    return {"key": question.key, "title": question.title, "kind": question.kind, "is_required": question.is_required}
 
 
 def _fact(question: Question) -> dict[str, object]:
@@ -247,9 +237,8 @@ def _write_data(dest: Path, track: Track, data: Data) -> None:
         _save(dest / f"input_data_{phase.split}" / f"{phase.split}.npz", data.public[f"{phase.split}.npz"])
     for check in data.checks:
         _write_check(dest, track, check)
-    if (
-        data.mini is not None
-    ):  # under the name of the first split, so that code writes the file that it will write there
+    # Under the name of the first split, so that code writes the file that it will write there.
+    if data.mini is not None:
         split = track.phases[0].split
         _save(dest / f"input_data_{MINI}" / f"{split}.npz", data.mini.inputs)
         reference.write(dest / f"reference_data_{MINI}", track.dataset, {split: data.mini.labels})

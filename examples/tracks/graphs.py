@@ -3,8 +3,6 @@
 Nothing is taken from the real datasets but their formats, and their numbers of test items where the true size is asked for.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

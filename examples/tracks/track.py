@@ -1,7 +1,5 @@
 """A track: one dataset of a challenge with its phases, its rules and its generated data."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

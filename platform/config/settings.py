@@ -204,9 +204,8 @@ DOCS_DIR = BASE_DIR / "var" / "docs"  # what `make docs` builds, a part of the i
 DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
 # Uploaded files go to disk at once, never to memory, and only where a view takes some.
 FILE_UPLOAD_HANDLERS = ["core.serving.receiving.DeclaredFilesHandler"]
-RECEIVING_BYTES = env.int(
-    "PODIUM_RECEIVING_BYTES", default=20 * 1024**3
-)  # bodies that the whole site receives at a time
+# Bodies that the whole site receives at a time.
+RECEIVING_BYTES = env.int("PODIUM_RECEIVING_BYTES", default=20 * 1024**3)
 UPLOAD_MAX_BYTES = env.int("PODIUM_UPLOAD_MAX_BYTES", default=10 * 1024**3)
 UPLOADS_PER_HOUR = env.int("PODIUM_UPLOADS_PER_HOUR", default=300)  # of one person
 UPLOAD_ROOM_BYTES = env.int("PODIUM_UPLOAD_ROOM_BYTES", default=100 * 1024**3)  # of one person's uploads of a day
@@ -314,9 +313,8 @@ def open_networks(names: list[str]) -> list[ipaddress.IPv4Network | ipaddress.IP
 
 
 WEBHOOK_NETWORKS = open_networks(env.list("PODIUM_WEBHOOK_NETWORKS", default=[]))
-BACKGROUND_LEASE_S = env.float(
-    "PODIUM_BACKGROUND_LEASE_S", default=20
-)  # a process that is silent for longer is taken for dead
+# A process that is silent for longer is taken for dead.
+BACKGROUND_LEASE_S = env.float("PODIUM_BACKGROUND_LEASE_S", default=20)
 BACKGROUND_ATTEMPTS = env.int("PODIUM_BACKGROUND_ATTEMPTS", default=3)
 ROBOT_WAIT_S = env.float("PODIUM_ROBOT_WAIT_S", default=5)  # how long a call of Codabench's API waits for such work
 CHECK_WALL_S = env.float("PODIUM_CHECK_WALL_S", default=300)

@@ -32,7 +32,6 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("accounts/", include("allauth.urls")),
     path("profile/", include("accounts.urls")),
-    path("api/worker/v1/launcher/", include("competitions.runs.launcher_api.urls")),
     path("api/worker/v1/", include("competitions.runs.worker_api.urls")),
     path("api/v1/", include("competitions.api.urls")),
     path("api/", include("competitions.codabench_api.urls")),

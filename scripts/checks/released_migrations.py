@@ -4,8 +4,6 @@ python scripts/checks/released_migrations.py                    look
 python scripts/checks/released_migrations.py --release 0.2.0    note the migrations that no version has yet
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json

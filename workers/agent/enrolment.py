@@ -41,11 +41,7 @@ def enrol(worker: Worker, *, when: str, image: str) -> SelfTest:
     """The record that is sent when registering; empty when nothing was tried.
 
     `when` is `once` (again after a change of kernel, engine, image, seccomp profile or worker), `always` or `never`.
-
-    Raises
-    ------
-    LimitsDoNotHold
-        A limit does not hold.
+    Raises `LimitsDoNotHold`.
     """
     if when == "never":
         return SelfTest()

@@ -50,10 +50,7 @@ PREDECESSOR_WAIT_S = 20.0
 def build_worker(config: Config) -> tuple[Worker, list[Gpu]]:
     """Everything that runs share, and the GPUs of this worker.
 
-    Raises
-    ------
-    ConfigError, SandboxError, GpuError
-        With a sentence for the administrator.
+    Raises `ConfigError`, `SandboxError` or `GpuError` with a sentence for the administrator.
     """
     os.umask(0o022)  # staged files are read by the container's user
     data_dir = own_folder(config)

@@ -8,10 +8,7 @@ from workers.engines.podman.client import PodmanEngine, is_podman
 def engine_for(url: str = "") -> Engine:
     """The engine at an address, Docker's or Podman's; without one, where the `docker` command would look.
 
-    Raises
-    ------
-    SandboxError
-        `engine_unreachable`.
+    Raises `SandboxError` (`engine_unreachable`).
     """
     engine = DockerEngine(url or None)
     if not is_podman(engine.version()):

@@ -64,10 +64,8 @@ class ImageFacts:
     def volumes_beside(self, mounted: Collection[str]) -> list[str]:
         """The declared volumes that are not mounted anyway.
 
-        Raises
-        ------
-        SandboxError
-            `image_unsuitable`: one lies where nothing empty may lie, or within what the platform mounts.
+        Raises `SandboxError` (`image_unsuitable`) for one where nothing empty may lie, or within what the platform
+        mounts.
         """
         relative = next((volume for volume in self.volumes if not volume.startswith("/")), None)
         if relative is not None:

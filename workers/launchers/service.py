@@ -15,14 +15,7 @@ from workers import __version__
 from workers.agent.site.client import SiteClient, SiteError, SiteUnreachable, jitter, read_answer
 from workers.launchers.config import JobKind, LauncherConfig
 from workers.launchers.planning import Size, plan_jobs, share_classes
-from workers.launchers.slurm import (
-    Slurm,
-    SlurmAway,
-    SlurmJob,
-    SlurmRefused,
-    policy_problem,
-    waiting_problem,
-)
+from workers.launchers.slurm import Slurm, SlurmAway, SlurmJob, SlurmRefused, policy_problem, waiting_problem
 from workers.protocol.launching import (
     MAX_JOBS,
     MAX_KINDS,
@@ -39,10 +32,8 @@ FIRST_PAUSE_S: Final = 30.0
 LONGEST_PAUSE_S: Final = 600.0
 FRUITLESS: Final = 3  # jobs without a run, one after the other, after which the next ones wait
 EARLY_S: Final = 120.0  # a worker that fails so soon did not come to work
-BAD_ENDS: Final = (
-    JobEnd.FAILED,
-    JobEnd.OUT_OF_MEMORY,
-)  # a node that fails is the cluster's, which takes it out of service
+# A node that fails is the cluster's, which takes it out of service.
+BAD_ENDS: Final = (JobEnd.FAILED, JobEnd.OUT_OF_MEMORY)
 # So long a job waits on that no run needs. A worker claims its next run for some seconds ahead and may hand it back: the job would have
 # lost its place in the cluster's queue.
 UNUSED_S: Final = 30.0
@@ -257,9 +248,8 @@ class Launcher:
         """Tell the site; False where it is away or does not want to hear it from this launcher."""
         self._note(problems)
         queues = {kind.name: kind.queue for kind in self.config.kinds}
-        reported = [
-            job for job in jobs if not (job.state == "FAILED" and not job.nodes)
-        ]  # refused when it was submitted
+        # Refused when it was submitted.
+        reported = [job for job in jobs if not (job.state == "FAILED" and not job.nodes)]
         newest = sorted(reported, key=lambda job: (job.has_ended, -job.submitted_at))[:MAX_JOBS]
         message = LauncherReport(
             source=self._source or "unknown",

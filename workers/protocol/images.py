@@ -58,10 +58,7 @@ def engine_name(text: str) -> str:
 def parse_image(text: str) -> ImageName:
     """Read the name of an image.
 
-    Raises
-    ------
-    ImageNameInvalid
-        Names the part that is wrong: registry, port, repository, tag or digest.
+    Raises `ImageNameInvalid`, which names the part that is wrong: registry, port, repository, tag or digest.
 
     >>> parse_image("localhost:5000/lab/model:v2").registry
     'localhost:5000'

@@ -38,10 +38,7 @@ M = TypeVar("M", bound=Message)
 def read_message(model: type[M], body: object) -> M:
     """Read what came over the wire.
 
-    Raises
-    ------
-    MessageInvalid
-        Names the field, such as `stages[0].limits.pids`.
+    Raises `MessageInvalid`, which names the field, such as `stages[0].limits.pids`.
     """
     try:
         return model.model_validate(body)

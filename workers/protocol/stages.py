@@ -113,11 +113,7 @@ class StageShape(Message, Generic[MountT]):
 def check_order(stages: Sequence[StageShape[Any]]) -> None:
     """Check that scoring comes last, each name once, and outputs are of earlier steps.
 
-    A worker may get only the first step.
-
-    Raises
-    ------
-    ValueError
+    A worker may get only the first step. Raises `ValueError`.
     """
     names = [stage.name for stage in stages]
     only_first = bool(stages) and all(stage.step == Step.FIRST for stage in stages)

@@ -58,13 +58,9 @@ class Listing:
 def list_output(root: Path, *, max_files: int, max_bytes: int) -> Listing:
     """Check the tree below `root` and list its files; reads no content. Odd permissions are made ordinary.
 
-    Raises
-    ------
-    OutputRefused
-        `link_in_output`, `special_file`, `bad_name`, `too_deep`, `unreadable_output` (`output_invalid`);
-        `too_many_files`, `output_too_large` (`disk_limit`).
-    SandboxError
-        `output_unreadable`: this host failed to read it.
+    Raises `OutputRefused` for `link_in_output`, `special_file`, `bad_name`, `too_deep`, `unreadable_output`
+    (`output_invalid`), `too_many_files`, `output_too_large` (`disk_limit`); `SandboxError` (`output_unreadable`) where
+    this host failed to read it.
     """
     with _reading("unreadable_output", "The output cannot be read"):
         return _list_output(root, max_files, max_bytes)
@@ -138,12 +134,8 @@ def _make_readable(path: str, name: str, facts: os.stat_result, folder: int) -> 
 def open_folder(name: str | Path, parent: int | None = None) -> int:
     """Open a folder, not through a link, and give its owner the rights to it that are missing.
 
-    Without root the worker owns what a program writes, and is held to the rights that the program leaves it.
-
-    Raises
-    ------
-    OSError
-        `PermissionError` where a program takes the rights away again meanwhile, or the folder is another user's.
+    Without root the worker owns what a program writes, and is held to the rights that the program leaves it. Raises
+    `PermissionError` where a program takes the rights away again meanwhile, or the folder is another user's.
     """
     handle = os.open(name, FOLDER_FLAGS | os.O_PATH, dir_fd=parent)
     try:
@@ -238,10 +230,7 @@ def open_regular(root: Path, path: str) -> IO[bytes]:
 def read_bounded(root: Path, path: str, max_bytes: int) -> bytes | None:
     """The content of one small file; None when there is no such file.
 
-    Raises
-    ------
-    OutputRefused
-        It is a link, no regular file, or larger than `max_bytes`.
+    Raises `OutputRefused` for a link, no regular file, or one larger than `max_bytes`.
     """
     with _reading("unreadable_file", f"{shown(path)} cannot be read"):
         folder = os.open(root, FOLDER_FLAGS)

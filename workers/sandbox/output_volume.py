@@ -80,10 +80,7 @@ class OutputVolume:
     def create(self) -> None:
         """Make it, empty and owned by the container's user.
 
-        Raises
-        ------
-        SandboxError
-            `disk_full` or `output_volume`; nothing is left behind.
+        Raises `SandboxError` (`disk_full` or `output_volume`); nothing is left behind.
         """
         self.path.mkdir(parents=True)
         try:

@@ -52,13 +52,10 @@ def _unreadable(words: str, name: str = "The scores") -> ScoresInvalid:
 def read_scores(output: Path, columns: Sequence[str]) -> ScoresRead:
     """The board's columns out of `scores.json`, else out of `scores.txt`, which is YAML.
 
-    True and false count as 1 and 0, and numbers may be written as text (YAML reads `1e-3` so). Keys that are no column are
-    left out with a remark, whatever they hold; a column may be missing as long as one is there.
-
-    Raises
-    ------
-    ScoresInvalid
-        `no_scores`, `scores_unreadable`, `column_missing` (none of them is there), `score_not_finite`.
+    True and false count as 1 and 0, and numbers may be written as text (YAML reads `1e-3` so). Keys that are no column
+    are left out with a remark, whatever they hold; a column may be missing as long as one is there. Raises
+    `ScoresInvalid` (`no_scores`, `scores_unreadable`, `column_missing` where none of them is there,
+    `score_not_finite`).
     """
     name, scores = _scores_file(output)
     values = {column: _finite(name, column, scores[column]) for column in columns if column in scores}

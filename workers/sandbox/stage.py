@@ -151,10 +151,8 @@ class StageRun:
     def fill(self, extra: Mapping[str, bytes]) -> None:
         """Copy what the stage begins with, unless it was started already; `extra` are files among its inputs.
 
-        Raises
-        ------
-        SandboxError
-            `output_full` where the prefill is larger than the output may be, or the platform's failure.
+        Raises `SandboxError`: `output_full` where the prefill is larger than the output may be, or the platform's
+        failure.
         """
         if self.started_monotonic is not None:
             return
@@ -175,12 +173,8 @@ class StageRun:
     def adopt(self, *, started_monotonic: float | None, killed_by: str | None, watched_s: float | None = None) -> None:
         """Take over the containers of an earlier process, instead of `prepare`.
 
-        `watched_s` is the time that the stage ran, if that process saw its end.
-
-        Raises
-        ------
-        SandboxError
-            `container_missing` or `output_missing`: a part of it is gone, so the run cannot be seen through.
+        `watched_s` is the time that the stage ran, if that process saw its end. Raises `SandboxError`
+        (`container_missing` or `output_missing`): a part of it is gone, so the run cannot be seen through.
         """
         if self.idle and self.volume.exists():
             return
@@ -206,11 +200,8 @@ class StageRun:
         """Start the container (unless a predecessor did), wait for its end, and say what happened.
 
         `on_end` is told how many seconds the container ran, by a clock that nobody sets; not where it ended unwatched.
-
-        Raises
-        ------
-        SandboxError
-            The engine failed or went away: nothing is known about the program, the run is to be tried again.
+        Raises `SandboxError` where the engine failed or went away: nothing is known about the program, the run is to be
+        tried again.
         """
         if self.started_monotonic is None:
             self.engine.start(self.container)

@@ -89,10 +89,7 @@ class WritableInputs:
     def fill(self, extra: Mapping[str, bytes]) -> None:
         """Copy everything; `extra` are further small files by their place, such as `input/res/metadata`.
 
-        Raises
-        ------
-        SandboxError
-            `disk_full`, `staging_failed` or `output_volume`.
+        Raises `SandboxError` (`disk_full`, `staging_failed` or `output_volume`).
         """
         self.destroy()  # what was reserved, or what a predecessor began
         self.volume.create()
@@ -110,10 +107,7 @@ class WritableInputs:
 def copy_tree(source: Path, target: Path) -> None:
     """Copy a folder's content into another: links as links, without set-ID and sticky bits.
 
-    Raises
-    ------
-    SandboxError
-        `disk_full` where the target's file system is too small, else `staging_failed`.
+    Raises `SandboxError`: `disk_full` where the target's file system is too small, else `staging_failed`.
     """
     target.mkdir(parents=True, exist_ok=True)
     # Without --preserve=mode no file is ever there with one of these bits; folders may keep the last, which find takes.

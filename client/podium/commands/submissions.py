@@ -188,9 +188,8 @@ def logs(
     me = client(profile)
     printed: dict[tuple[str, str], int] = {}
     while True:
-        is_over = (
-            not follow or me.submission(number).is_final
-        )  # asked first, so that nothing printed before the end is missed
+        # Asked first, so that nothing printed before the end is missed.
+        is_over = not follow or me.submission(number).is_final
         streams = me.logs(number)
         if as_json:
             write_json(streams)

@@ -119,7 +119,6 @@ def _give_up(runs: QuerySet[Run], now: datetime) -> int:
     for run in runs.filter(state=State.QUEUED)[:BATCH]:
         count += run_move(
             run,
-            source=State.QUEUED,
             target=State.CANCELLED,
             actor=ACTOR,
             now=now,

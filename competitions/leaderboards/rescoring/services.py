@@ -204,7 +204,7 @@ def copies_cancel(proposal: Proposal, *, now: datetime) -> None:
     runs = Run.objects.filter(submission__rescores__proposal=proposal)
     runs.filter(state__in=HELD).update(cancel_requested_at=now)
     for run in runs.filter(state=State.QUEUED).order_by("pk"):
-        run_move(run, source=State.QUEUED, target=State.CANCELLED, actor=f"proposal:{proposal.number}", now=now)
+        run_move(run, target=State.CANCELLED, actor=f"proposal:{proposal.number}", now=now)
 
 
 @transaction.atomic

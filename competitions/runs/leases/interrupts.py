@@ -39,7 +39,7 @@ def _interrupt(run: Run, *, detail: str, actor: str, is_answered: bool, now: dat
     target = State.CANCELLED if run.cancel_requested_at is not None else State.QUEUED
     changes: dict[str, Any] = {} if target == State.CANCELLED else {"next_attempt": True, "started_at": None}
     record_attempt(run, outcome=target, reason="", detail=detail, now=now, is_answered=is_answered)
-    run_move(run, source=State(run.state), target=target, actor=actor, now=now, note=detail, worker=None, **changes)
+    run_move(run, target=target, actor=actor, now=now, note=detail, worker=None, **changes)
     give_turn_back(run)
     return target
 

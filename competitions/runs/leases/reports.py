@@ -174,7 +174,7 @@ def run_heartbeat(
     if state != run.state and HELD.index(state) > HELD.index(State(run.state)):
         if state in (State.INGESTING, State.SCORING):
             changes["started_at"] = now
-        run_move(run, source=State(run.state), target=state, actor=worker_actor(run), now=now, **changes)
+        run_move(run, target=state, actor=worker_actor(run), now=now, **changes)
         run.state = state
     else:  # a late or repeated report moves nothing back
         Run.objects.filter(pk=run.pk, lease_id=run.lease_id).update(**changes)
@@ -193,15 +193,7 @@ def run_release(*, run_id: str, attempt: int, lease_id: str, note: str, now: dat
     """
     run = held_run(run_id=run_id, attempt=attempt, lease_id=lease_id)
     target = State.CANCELLED if run.cancel_requested_at is not None else State.QUEUED
-    run_move(
-        run,
-        source=State(run.state),
-        target=target,
-        actor=worker_actor(run),
-        now=now,
-        note=note or "released by the worker",
-        worker=None,
-    )
+    run_move(run, target=target, actor=worker_actor(run), now=now, note=note or "released by the worker", worker=None)
     give_turn_back(run)
     return target
 
@@ -249,9 +241,8 @@ def _require_outputs(arrived: Mapping[str, str], announced: Mapping[str, str]) -
 
 def _end_run(run: Run, result: Result, outputs: dict[str, str], now: datetime) -> State:
     """The run's end by the participant's, the organizer's or nobody's fault."""
-    if (
-        result.stages or result.target == State.FINISHED
-    ):  # what is refused before a container starts says nothing of the host
+    # What is refused before a container starts says nothing of the host.
+    if result.stages or result.target == State.FINISHED:
         _clear_worker_faults(run)
     record_attempt(run, outcome=result.target, reason=result.reason, detail=result.detail, now=now)
     if run.is_smoke and result.target == State.FINISHED:
@@ -259,7 +250,6 @@ def _end_run(run: Run, result: Result, outputs: dict[str, str], now: datetime) -
     receipt = run.receipt | result.receipt | {"outputs": outputs}
     run_move(
         run,
-        source=State(run.state),
         target=result.target,
         actor=worker_actor(run),
         now=now,
@@ -295,7 +285,6 @@ def _end_ingestion(run: Run, result: Result, outputs: dict[str, str], now: datet
     record_attempt(run, outcome=State.QUEUED, reason="", detail="ingested", now=now)
     run_move(
         run,
-        source=State(run.state),
         target=State.QUEUED,
         actor=worker_actor(run),
         now=now,

@@ -19,11 +19,8 @@ from core.reconciler import run_guarded
 log = structlog.get_logger(__name__)
 WORKER_BREAKER: Final = 3  # teams whose runs failed on a worker in a row
 RUN_BREAKER: Final = 2  # workers that were lost while they held the same run
-NOT_THE_WORKERS: Final = (
-    "image_missing",
-    "image_pull_failed",
-    "mirror_unreachable",
-)  # ours to mend, but on no particular host
+# Ours to mend, but on no particular host.
+NOT_THE_WORKERS: Final = ("image_missing", "image_pull_failed", "mirror_unreachable")
 RUN_QUARANTINED: Final = "run_quarantined"
 
 
@@ -80,7 +77,7 @@ def end_faulty_attempt(run: Run, *, code: str, detail: str, actor: str, now: dat
     if outcome == State.QUEUED:
         changes = _retry_changes(run, now)
     record_attempt(run, outcome=outcome, reason=Reason.INFRASTRUCTURE, detail=detail, now=now, is_answered=is_answered)
-    run_move(run, source=State(run.state), target=outcome, actor=actor, now=now, note=detail, **changes)
+    run_move(run, target=outcome, actor=actor, now=now, note=detail, **changes)
     return outcome
 
 

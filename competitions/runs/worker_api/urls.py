@@ -1,7 +1,8 @@
-"""URLs of the worker protocol, below /api/worker/v1/."""
+"""URLs of workers and of launchers of clusters, below /api/worker/v1/."""
 
 from django.urls import path
 
+from competitions.runs.worker_api import launchers
 from competitions.runs.worker_api import views as api
 
 urlpatterns = [
@@ -12,4 +13,7 @@ urlpatterns = [
     path("runs/<uuid:run_id>/outputs/<str:name>", api.output, name="worker-output"),
     path("runs/<uuid:run_id>/complete", api.complete, name="worker-complete"),
     path("runs/<uuid:run_id>/release", api.release, name="worker-release"),
+    path("launcher/depth", launchers.depth, name="launcher-depth"),
+    path("launcher/queues/<slug:name>/depth", launchers.queue_depth, name="launcher-queue-depth"),
+    path("launcher/report", launchers.report, name="launcher-report"),
 ]

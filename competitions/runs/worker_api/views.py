@@ -143,9 +143,8 @@ def token_lease(request: HttpRequest, run_id: UUID) -> Lease:
     grant = reports.read_run_token(bearer(request))
     if grant is None or grant[0] != str(run_id):
         raise UNAUTHORIZED(detail="This token is not valid for this run.")
-    structlog.contextvars.bind_contextvars(
-        submission=grant[3], run=grant[0], attempt=grant[1]
-    )  # on every line from here
+    # On every line from here.
+    structlog.contextvars.bind_contextvars(submission=grant[3], run=grant[0], attempt=grant[1])
     return {"run_id": grant[0], "attempt": grant[1], "lease_id": grant[2]}
 
 

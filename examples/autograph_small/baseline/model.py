@@ -3,8 +3,6 @@
 Features break ties.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

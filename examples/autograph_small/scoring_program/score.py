@@ -1,7 +1,5 @@
 """Accuracy and balanced accuracy of the predicted classes."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

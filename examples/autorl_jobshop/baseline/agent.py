@@ -1,7 +1,5 @@
 """Shortest operation first."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

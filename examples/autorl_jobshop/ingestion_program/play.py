@@ -1,7 +1,5 @@
 """The agent's side: observations come by the shared folder, the agent's actions go there."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time

@@ -1,7 +1,5 @@
 """The environment: simulates the shop, asks the agent at every decision, and writes the scores."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time

@@ -1,7 +1,5 @@
 """A job shop with arrivals and breakdowns, simulated event by event."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Callable
 from typing import Any

@@ -3,8 +3,6 @@
 It runs on the organizers' side: it reads the labels, too, and no participant's code is near.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Loads a table and the participant's `model.py`, lets the model learn, and writes its predictions."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Share of rows whose class was predicted."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

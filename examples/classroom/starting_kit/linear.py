@@ -3,8 +3,6 @@
 FOLDER holds train and test. It needs numpy alone.
 """
 
-from __future__ import annotations
-
 import csv
 import sys
 from pathlib import Path

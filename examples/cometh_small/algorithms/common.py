@@ -1,7 +1,5 @@
 """Common parts of all algorithms: reading the dataset, and writing estimates beside the truth."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path

@@ -3,8 +3,6 @@
 python examples/cometh_small/dashboard/dashboard.py https://podium.example.org COMPETITION PHASE page.html
 """
 
-from __future__ import annotations
-
 import html
 import json
 import sys

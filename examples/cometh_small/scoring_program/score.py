@@ -1,7 +1,5 @@
 """Mean absolute error of an algorithm's proportions on a participant's dataset."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Molecules as graphs: arrays of atoms and bonds, for many at once. RDKit and numpy alone."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 from collections.abc import Iterator, Sequence

@@ -12,8 +12,6 @@ stand for the submission's folder and the two paths. Whatever it prints is its l
 also kept as `progress.json`. The run fails if the program fails or leaves no predictions behind.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

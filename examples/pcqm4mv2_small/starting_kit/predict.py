@@ -3,8 +3,6 @@
 Called as `python3 predict.py SMILES_CSV PREDICTIONS_NPZ`, without a network, with everything it needs in this folder.
 """
 
-from __future__ import annotations
-
 import csv
 import sys
 from pathlib import Path

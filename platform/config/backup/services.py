@@ -97,12 +97,8 @@ def _put_object(place: Place, sha256: str) -> None:
 def restore(path: Path) -> Kept:
     """Fill this empty site from a backup, and compare it with the backup afterwards.
 
-    Raises
-    ------
-    CannotRestore
-        The site has accounts already, or other migrations than the backup's.
-    Broken
-        A part of the backup is missing or damaged. The database is as it was.
+    Raises `CannotRestore` where the site has accounts already, or other migrations than the backup's; `Broken` where a
+    part of the backup is missing or damaged. The database is then as it was.
     """
     with opened(path, "r") as place:
         manifest = read_manifest(place)

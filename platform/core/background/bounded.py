@@ -30,10 +30,8 @@ LOOK_EVERY_S: Final = 0.5  # at the temporary files
 BLOCK_BYTES: Final = 512  # of `st_blocks`
 NICENESS: Final = 10  # pages come first
 KILLED_AFTER_S: Final = 5  # of processor time, should the signal at the limit be ignored
-FEW_THREADS: Final = {
-    "POLARS_MAX_THREADS": "2",
-    "OMP_NUM_THREADS": "2",
-}  # each maps memory that counts, one a core by default
+# Each maps memory that counts, one a core by default.
+FEW_THREADS: Final = {"POLARS_MAX_THREADS": "2", "OMP_NUM_THREADS": "2"}
 
 
 @dataclass(frozen=True)

@@ -49,9 +49,8 @@ class SiteServer(HTTPServerConnectionDelegate):
         self.application, self.note, self.largest_bytes = application, note, largest_bytes
         self.pool = ThreadPoolExecutor(threads, "web")
         self.disk = ThreadPoolExecutor(4, "disk")
-        self.health = ThreadPoolExecutor(
-            2, "health"
-        )  # one for readiness, which may take as long as the database; one is always free
+        # One for readiness, which may take as long as the database; one is always free.
+        self.health = ThreadPoolExecutor(2, "health")
         self.host, self.port = "127.0.0.1", 80
         self.exchanges: set[Exchange] = set()
         self._waiting = 0

@@ -243,11 +243,7 @@ def _escaped(text: str) -> str:
 
 
 def _examples(
-    operation: Operation,
-    body: Schema | None,
-    status: str,
-    answer: Schema | None,
-    models: Models,
+    operation: Operation, body: Schema | None, status: str, answer: Schema | None, models: Models
 ) -> Iterator[str]:
     """A call by curl, and its answer."""
     path = re.sub(r"\{(\w+)\}", lambda row: row[1].upper(), operation.path)

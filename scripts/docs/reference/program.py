@@ -37,10 +37,7 @@ def program_page() -> str:
     if faults:
         raise DocsInvalid("\n".join(faults))
     return page(
-        "The program podium",
-        INTRODUCTION,
-        cell(STATUSES),
-        *(_section(words, command) for words, command in every),
+        "The program podium", INTRODUCTION, cell(STATUSES), *(_section(words, command) for words, command in every)
     )
 
 

@@ -64,11 +64,7 @@ def protocol_page() -> str:
     if silent:
         raise DocsInvalid(f"workers.protocol: {', '.join(silent)} has no docstring.")
     sections = [section for name, models in every.items() for section in _sections(name, models)]
-    return page(
-        "Messages of the worker protocol",
-        INTRODUCTION,
-        *sections,
-    )
+    return page("Messages of the worker protocol", INTRODUCTION, *sections)
 
 
 def _sections(module: str, models: list[type[Message]]) -> Iterator[str]:

@@ -79,7 +79,7 @@ def test_a_move_that_is_not_in_the_table_is_an_error(site: Scenario) -> None:
     moves = [(source, target) for source in State for target in State if target not in NEXT.get(source, ())]
     for source, target in moves:
         with pytest.raises(IllegalMove, match=f"from {source} to {target}"):
-            run_move(Run(pk=run.pk, attempt=1), source=source, target=target, actor="test", now=site.now)
+            run_move(Run(pk=run.pk, attempt=1, state=source), target=target, actor="test", now=site.now)
         assert Run.objects.values_list("state", flat=True).get() == State.QUEUED, (source, target)
 
 

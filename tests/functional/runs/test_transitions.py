@@ -23,8 +23,7 @@ def moved(run: Run, source: State, target: State, site: Scenario, **changes: obj
     attempt = changes.pop("attempt", run.attempt)
     assert isinstance(attempt, int)
     return run_move(
-        Run(pk=run.pk, attempt=attempt),
-        source=source,
+        Run(pk=run.pk, attempt=attempt, state=source),
         target=target,
         actor="test",
         now=site.now,
@@ -64,7 +63,7 @@ def test_what_the_table_does_not_have_is_a_fault_of_the_program() -> None:
     for source, target in product(State, State):
         if target not in NEXT.get(source, ()):
             with pytest.raises(IllegalMove, match=f"from {source} to {target}"):
-                run_move(Run(pk=uuid4(), attempt=1), source=source, target=target, actor="test", now=NOON)
+                run_move(Run(pk=uuid4(), attempt=1, state=source), target=target, actor="test", now=NOON)
 
 
 def test_the_table_lets_runs_only_go_on_be_tried_again_or_end() -> None:

@@ -97,12 +97,8 @@ class BuildContext:
 def build_environment(order: Order, context: BuildContext, target: Path) -> int:
     """Build it as the folder `target`; returns the number of packages.
 
-    Raises
-    ------
-    EnvironmentRefused
-        What the team asked for cannot be installed.
-    SandboxError
-        The platform's failure: the mirror is away, the engine fails.
+    Raises `EnvironmentRefused` where what the team asked for cannot be installed, `SandboxError` for a failure of the
+    platform: the mirror is away, the engine fails.
     """
     until = time.monotonic() + order.wall_s
     lock = _read(order.requirements)
@@ -150,10 +146,7 @@ def _unclear(words: str) -> EnvironmentRefused:
 def read_answer(output: Path) -> Interpreter:
     """Read what an image's Python says of itself. It comes from a team's image, so it may be anything.
 
-    Raises
-    ------
-    EnvironmentRefused
-        It is no such answer, or a Python that markers were not evaluated for.
+    Raises `EnvironmentRefused` for what is no such answer, or a Python that markers were not evaluated for.
     """
     try:
         answer = json.loads(read_bounded(output, "python.json", MAX_ANSWER_BYTES) or b"")

@@ -56,10 +56,7 @@ class Mirror:
     def files(self, project: str) -> list[IndexFile] | None:
         """Files of a project by its normalized name; None where the mirror has no such project.
 
-        Raises
-        ------
-        SandboxError
-            `mirror_unreachable`: it is away, too slow, or answers what is no index.
+        Raises `SandboxError` (`mirror_unreachable`) where it is away, too slow, or answers what is no index.
         """
         with self._get(urljoin(self._address, f"{project}/"), {"Accept": ACCEPT}) as answer:
             if answer.status_code == 404:

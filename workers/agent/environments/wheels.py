@@ -37,12 +37,8 @@ def fetch_wheels(
 ) -> list[tuple[Locked, str]]:
     """Fetch a wheel for each package of this Python; returns each with the digest of its wheel.
 
-    Raises
-    ------
-    EnvironmentRefused
-        The mirror has no such wheel, its digest is not in the lock, or all together are too large.
-    SandboxError
-        The mirror cannot be used.
+    Raises `EnvironmentRefused` where the mirror has no such wheel, its digest is not in the lock, or all together are
+    too large; `SandboxError` where the mirror cannot be used.
     """
     left = max_bytes
     fetched = []

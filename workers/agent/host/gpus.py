@@ -141,10 +141,7 @@ def find_gpus() -> GpuSource:
 def choose_gpus(source: GpuSource, selection: str, environ: Mapping[str, str] = os.environ) -> list[Gpu]:
     """The devices for this worker: `auto` (all; in Slurm the job's), `none`, or UUIDs with commas.
 
-    Raises
-    ------
-    GpuError
-        A UUID that this host does not have; the message lists those it has.
+    Raises `GpuError` for a UUID that this host does not have; the message lists those it has.
     """
     if selection == "none":
         return []
@@ -162,13 +159,9 @@ def choose_gpus(source: GpuSource, selection: str, environ: Mapping[str, str] = 
 def allocated_gpus(devices: list[Gpu], environ: Mapping[str, str]) -> list[Gpu]:
     """The devices that Slurm gave to the job, and no others: another worker may be on the same node.
 
-    `CUDA_VISIBLE_DEVICES` counts the devices that the job can see, from 0, also where the node hides the others from it;
-    `SLURM_JOB_GPUS` counts those of the node.
-
-    Raises
-    ------
-    GpuError
-        A device that this job was given is not among those of the host.
+    `CUDA_VISIBLE_DEVICES` counts the devices that the job can see, from 0, also where the node hides the others from
+    it; `SLURM_JOB_GPUS` counts those of the node. Raises `GpuError` for a device of the job that is not among those of
+    the host.
     """
     named = environ.get("CUDA_VISIBLE_DEVICES") or environ.get("SLURM_JOB_GPUS") or ""
     by_name = {str(number): gpu for number, gpu in enumerate(devices)} | {gpu.uuid: gpu for gpu in devices}

@@ -34,13 +34,9 @@ def unpack(
 ) -> None:
     """Unpack `source` into the new folder `target`: files 0644 (0755 when executable), folders 0755.
 
-    `make_room` is called before the first file is written, with the bytes that all will take on the disk.
-
-    Raises
-    ------
-    ArchiveRefused
-        `bad_archive`, `path_outside`, `link_in_archive`, `encrypted`, `too_many_entries`, `too_large`,
-        `duplicate_name`. `target` then holds a part, to be deleted by the caller.
+    `make_room` is called before the first file is written, with the bytes that all will take on the disk. Raises
+    `ArchiveRefused` (`bad_archive`, `path_outside`, `link_in_archive`, `encrypted`, `too_many_entries`, `too_large`,
+    `duplicate_name`). `target` then holds a part, to be deleted by the caller.
     """
     with zipfile.ZipFile(source) as archive:
         entries = archive.infolist()

@@ -39,10 +39,7 @@ class CommandMissing(DataRefused):
 def read_command(program: Path, stage: str) -> tuple[str, ...]:
     """The argv of `stage` from the metadata file in the folder `program`.
 
-    Raises
-    ------
-    CommandMissing
-        `no_metadata`, `bad_metadata`, `no_command`, `bad_command`.
+    Raises `CommandMissing` (`no_metadata`, `bad_metadata`, `no_command`, `bad_command`).
     """
     name, text = _metadata(program)
     try:

@@ -35,11 +35,8 @@ from workers.sandbox.verdict import CANCELLED, failed, infrastructure, ingestion
 log = structlog.get_logger(__name__)
 
 ACTIVITIES = {"submission": Activity.INGESTING, "ingestion": Activity.INGESTING, "scoring": Activity.SCORING}
-OF_THE_ENGINE = (
-    "image_not_startable",
-    "image_not_loaded",
-    "image_unknown",
-)  # codes of a team's failures in the engine's words
+# Codes of a team's failures in the engine's words.
+OF_THE_ENGINE = ("image_not_startable", "image_not_loaded", "image_unknown")
 T = TypeVar("T")
 BESIDE_GRACE_S = 5.0  # for the stage beside the scoring program, once that has ended
 

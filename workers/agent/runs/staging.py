@@ -77,12 +77,8 @@ class Stager:
     def stage(self) -> None:
         """Fill `staged`; the containers are described, not yet created.
 
-        Raises
-        ------
-        SandboxError
-            The platform's failure.
-        Unrunnable
-            Somebody else's: a broken archive, a program without a command.
+        Raises `SandboxError` for a failure of the platform, `Unrunnable` for somebody else's: a broken archive, a
+        program without a command.
         """
         started = time.monotonic()
         self._images()

@@ -164,12 +164,8 @@ class SiteClient:
     ) -> None:
         """Fetch one input file into `target`.
 
-        Raises
-        ------
-        SandboxError
-            `digest_mismatch`, `download_failed`, or `staging_stopped` where `stop` said so.
-        SiteError
-            The site refused, for instance because the signed address has expired (`403`).
+        Raises `SandboxError` (`digest_mismatch`, `download_failed`, or `staging_stopped` where `stop` said so), or
+        `SiteError` where the site refused, for instance because the signed address has expired (`403`).
         """
         try:
             self._insist(patience_s, lambda: self._fetch(url, target, sha256, size_bytes, stop))

@@ -89,10 +89,8 @@ class Outbox:
     def collect(self, stages: Iterable[StageRun]) -> dict[str, str]:
         """Finish packing and write the logs; the files that are not empty, by name and SHA-256.
 
-        Raises
-        ------
-        OSError, SandboxError
-            This host could not write or read one of them: a result without it would be a loss that nobody hears of.
+        Raises `OSError` or `SandboxError` where this host could not write or read one of them: a result without it
+        would be a loss that nobody hears of.
         """
         started = time.monotonic()
         for archive, packing in self._packing.items():

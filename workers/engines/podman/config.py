@@ -24,9 +24,8 @@ from workers.protocol.limits import MIB
 
 CPU_PERIOD_US = 100_000
 KILL = 9
-LOG_BYTES = (
-    128 * MIB
-)  # of the one file that there is: beyond it Podman begins the file anew, and the oldest lines are gone
+# Of the one file that there is: beyond it Podman begins the file anew, and the oldest lines are gone.
+LOG_BYTES = 128 * MIB
 LABEL_GROUP = "podium.group"
 SHELL = ("/bin/sh", "-c")
 
@@ -155,7 +154,5 @@ def _bounds(spec: StageSpec, memory_bytes: int, unheld: Collection[HeldLimit]) -
 def _cgroup(parent: str) -> dict[str, Any]:
     if not parent:
         return {}  # Podman makes none where it may make none; to forbid them is more than runc understands
-    return {
-        "cgroup_parent": parent,
-        "cgroups_mode": "no-conmon",
-    }  # what Podman runs beside a container is not the container's use
+    # What Podman runs beside a container is not the container's use.
+    return {"cgroup_parent": parent, "cgroups_mode": "no-conmon"}

@@ -62,10 +62,7 @@ class ImageArchive:
 def check_archive(path: Path, limits: ArchiveLimits) -> ImageArchive:
     """Read all of an archive. Takes as long as decompressing and digesting its layers.
 
-    Raises
-    ------
-    ImageArchiveInvalid
-        Layout, names, platform, volumes, sizes or digests are not right.
+    Raises `ImageArchiveInvalid` where layout, names, platform, volumes, sizes or digests are not right.
     """
     with _open(path) as archive:
         image = _describe(archive)

@@ -54,10 +54,7 @@ class Locked:
 def read_lock(content: bytes) -> tuple[Locked, ...]:
     """Read a lock file.
 
-    Raises
-    ------
-    LockInvalid
-        For what is not `name==version --hash=sha256:…`, with its line.
+    Raises `LockInvalid` for what is not `name==version --hash=sha256:…`, with its line.
     """
     if len(content) > MAX_BYTES:
         raise LockInvalid(f"{FILE_NAME} has {len(content):,} bytes; at most {MAX_BYTES:,} are read.")

@@ -15,10 +15,8 @@ from packaging.markers import Marker
 FIRST_MINOR: Final = 9  # of Python 3
 LAST_MINOR: Final = 25
 LAST_PATCH: Final = 99
-IMPLEMENTATIONS: Final = {
-    "cpython": "CPython",
-    "pypy": "PyPy",
-}  # as `implementation_name` and as `platform_python_implementation` says it
+# As `implementation_name` and as `platform_python_implementation` says it.
+IMPLEMENTATIONS: Final = {"cpython": "CPython", "pypy": "PyPy"}
 MACHINES: Final = ("x86_64", "aarch64", "ppc64le", "s390x", "riscv64")
 # The same in every container.
 FIXED: Final = {"os_name": "posix", "sys_platform": "linux", "platform_system": "Linux"}
@@ -52,10 +50,7 @@ ALL: Final = tuple(Python(*facts) for facts in product(range(FIRST_MINOR, LAST_M
 def matching_pythons(marker: str) -> frozenset[Python]:
     """Pythons for which a marker holds.
 
-    Raises
-    ------
-    MarkerRefused
-        It cannot be evaluated, or asks for more than the Python of an image.
+    Raises `MarkerRefused` for one that cannot be evaluated, or asks for more than the Python of an image.
 
     >>> sorted(python.minor for python in matching_pythons('python_version < "3.11"') if python == Python(python.minor))
     [9, 10]

@@ -1,7 +1,5 @@
 """The class whose mean is nearest."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

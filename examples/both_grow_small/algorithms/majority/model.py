@@ -1,7 +1,5 @@
 """Always the most frequent class."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

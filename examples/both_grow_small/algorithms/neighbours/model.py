@@ -1,7 +1,5 @@
 """The class of the nearest row."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

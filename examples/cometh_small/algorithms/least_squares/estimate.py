@@ -1,7 +1,5 @@
 """Least squares; negative proportions are cut off afterwards."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

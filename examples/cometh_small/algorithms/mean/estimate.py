@@ -1,7 +1,5 @@
 """Every type in equal parts: what any algorithm must beat."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Least squares under the condition that no proportion is negative, by projected gradients."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 Called as `python3 predict.py SMILES_CSV PREDICTIONS_NPZ`; `train.csv.gz` lies beside this file.
 """
 
-from __future__ import annotations
-
 import csv
 import gzip
 import sys

@@ -3,8 +3,6 @@
 Runs have no network, so there is none. Called as `python3 predict.py SMILES_CSV PREDICTIONS_NPZ`.
 """
 
-from __future__ import annotations
-
 import csv
 import sys
 import time

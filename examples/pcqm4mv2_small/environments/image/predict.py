@@ -1,7 +1,5 @@
 """A graph network in PyTorch, trained in the container: `python3 predict.py SMILES_CSV OUTPUT_NPZ`."""
 
-from __future__ import annotations
-
 import sys
 import time
 from pathlib import Path

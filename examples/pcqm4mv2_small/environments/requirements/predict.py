@@ -3,8 +3,6 @@
 Called as `python3 predict.py SMILES_CSV PREDICTIONS_NPZ`.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A graph network in numpy: fixed random matrices along bonds, and a readout by ridge regression."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

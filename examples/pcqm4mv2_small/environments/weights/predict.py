@@ -1,7 +1,5 @@
 """Predicts with weights that were uploaded apart: `python3 predict.py SMILES_CSV PREDICTIONS_NPZ`."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

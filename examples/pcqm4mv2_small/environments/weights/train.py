@@ -1,7 +1,5 @@
 """Fits the readout at home, once: `python train.py TRAIN_CSV_GZ WEIGHTS_NPZ`."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 
