@@ -13,7 +13,7 @@ from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from competitions.api.parsers import NOT_STORABLE, JSONParser
+from competitions.api.framework import NOT_STORABLE, JSONParser
 from competitions.api.permissions import HasScope
 from competitions.api.views.base import ApiView
 from competitions.catalog.models import Competition, Task

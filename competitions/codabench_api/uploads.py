@@ -1,11 +1,15 @@
-"""Uploads of robots: submissions and bundles are announced, put to a signed address, and then used."""
+"""Files of robots: datasets, uploads to a signed address, imports, and waiting for them."""
 
+import threading
+import time
 from collections.abc import Iterator
-from typing import Final, cast
+from typing import Final, TypeVar, cast
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.db.models import Q, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
@@ -13,16 +17,21 @@ from django.views.decorators.http import require_http_methods
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.models import ApiToken, Scope
+from accounts.models import ApiToken, Scope, User
 from competitions.bundles.imports import import_begin
-from competitions.bundles.models import BundleImport
+from competitions.bundles.models import BundleExport, BundleImport
+from competitions.catalog.downloads import phase_downloads
+from competitions.catalog.models import Phase
+from competitions.catalog.rights import organizes
 from competitions.codabench_api.base import PAGE_PARAMETERS, BadForm, RobotView, read_uuid
-from competitions.codabench_api.datasets import person_datasets
 from competitions.codabench_api.files import address, read_address
+from competitions.codabench_api.refused import MANAGED_ELSEWHERE
 from competitions.codabench_api.shapes import dataset_row
+from competitions.resources.downloads import stored_response
 from competitions.resources.models import Resource, Upload
 from competitions.resources.storage import CHUNK_BYTES
 from competitions.resources.uploads import upload_append, upload_begin, upload_resize
+from competitions.teams.services import find_registration
 from core.refusals import Refusal, RefusalKind
 from core.serving.receiving import announced_bytes, takes_body
 from files.bundles.faults import Note, Report
@@ -38,6 +47,12 @@ GROUPS: Final[dict[str, list[str]]] = {
 BROKEN_OFF: Final = (
     "The import broke off by a fault of this site, and nothing was created. Send it again, or ask the administrators."
 )
+
+
+def person_datasets(user: User) -> QuerySet[Resource]:
+    """Those that are the person's own, and those shared with the person."""
+    own = Q(owner=user) | Q(pk__in=user.shared_resources.values("pk"))
+    return Resource.objects.filter(own).select_related("file", "owner").order_by("-pk")
 
 
 class Datasets(RobotView):
@@ -160,3 +175,72 @@ def import_report(job: BundleImport) -> Report:
     faults = [Note(**fault) for fault in job.report.get("faults", [])]
     is_ours = job.state == BundleImport.State.FAILED and not faults
     return Report(faults=[Note(BROKEN_OFF, file=job.file_name)] if is_ours else faults)
+
+
+class DatasetView(RobotView):
+    """One dataset, by its number or its key."""
+
+    write_scope = Scope.ORGANIZE
+
+    def get(self, request: Request, key: str) -> Response:
+        uuid = read_uuid(key)
+        lookup = Q(key=uuid) if uuid else Q(pk=int(key) if key.isdecimal() and len(key) < 19 else 0)
+        return Response(dataset_row(get_object_or_404(person_datasets(self.person()), lookup)))
+
+    def put(self, request: Request, key: str) -> Response:
+        self.get(request, key)
+        raise MANAGED_ELSEWHERE(what="Datasets are changed, replaced and deleted", where="/host/files/")
+
+    patch = delete = put
+
+
+class DatasetDownload(RobotView):
+    """The file of a dataset at Codabench's address for it; a session or a token opens it."""
+
+    def get(self, request: Request, key: UUID) -> HttpResponseBase:
+        user = self.person()
+        resource = person_datasets(user).filter(key=key).first() or _opened_to(user, key)
+        return stored_response(cast("HttpRequest", request), resource.file, file_name=resource.file_name)
+
+
+def _opened_to(user: User, key: UUID) -> Resource:
+    """A download of a phase, for those who take part and for its organizers. Raises 404."""
+    tasks = ("scoring_program", "ingestion_program", "input_data")
+    uses = Q(public_data__key=key) | Q(starting_kit__key=key)
+    for name in tasks:
+        uses |= Q(**{f"tasks__{name}__key": key})
+    for phase in Phase.objects.visible_to(user).filter(uses).select_related("competition").distinct():
+        offered = next((resource for resource in phase_downloads(phase).values() if resource.key == key), None)
+        if offered is not None and _takes_part(user, phase):
+            return offered
+    raise Http404
+
+
+def _takes_part(user: User, phase: Phase) -> bool:
+    registration = find_registration(user, phase.competition)
+    is_approved = registration is not None and registration.state == registration.State.APPROVED
+    return is_approved or organizes(user, phase)
+
+
+Work = TypeVar("Work", BundleExport, BundleImport)
+PAUSE_S: Final = 0.1
+THREADS: Final = 2  # of each process, which has sixteen as a rule
+LENT: Final = threading.BoundedSemaphore(THREADS)
+
+
+def wait_until_over(work: Work) -> Work:
+    """The row once it is over, or as it is after `ROBOT_WAIT_S`, so as not to block the thread longer.
+
+    A process lends few threads to those who wait; others are told at once to ask again.
+    """
+    if work.is_over or not LENT.acquire(blocking=False):
+        return work
+    try:
+        for _ in range(round(settings.ROBOT_WAIT_S / PAUSE_S)):
+            time.sleep(PAUSE_S)
+            work.refresh_from_db()
+            if work.is_over:
+                break
+    finally:
+        LENT.release()
+    return work

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from competitions.codabench_api import datasets, refused, uploads, views
+from competitions.codabench_api import refused, uploads, views
 from competitions.codabench_api.organizers import boards, bulk, organizing
 
 app_name = "codabench"
@@ -17,7 +17,7 @@ urlpatterns = [
     path("can_make_submission/<int:pk>/", views.CanMakeSubmission.as_view(), name="can-make-submission"),
     path("datasets/", uploads.Datasets.as_view(), name="datasets"),
     path("datasets/completed/<uuid:key>/", uploads.UploadCompleted.as_view(), name="upload-completed"),
-    path("datasets/<str:key>/", datasets.DatasetView.as_view(), name="dataset"),
+    path("datasets/<str:key>/", uploads.DatasetView.as_view(), name="dataset"),
     path("competitions/<int:pk>/creation_status/", uploads.CreationStatus.as_view(), name="creation-status"),
     path("datasets/upload/<str:token>/", uploads.upload, name="upload"),
     path("submissions/", views.Submissions.as_view(), name="submissions"),

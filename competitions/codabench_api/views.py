@@ -27,17 +27,16 @@ from competitions.api.authentication import sender
 from competitions.catalog.models import Competition, Phase, Task
 from competitions.codabench_api import shapes
 from competitions.codabench_api.base import PAGE_PARAMETERS, BadForm, EditorView, RobotView, read_uuid
-from competitions.codabench_api.enrolment import enrol, may_submit
 from competitions.codabench_api.files import address, read_address
 from competitions.codabench_api.organizers.bulk import RESULTS_ARE_KEPT
 from competitions.codabench_api.organizers.editing import NOT_DELETED, competition_change, competition_make
+from competitions.codabench_api.people import enrol, may_submit, sign_in
 from competitions.codabench_api.refused import MANAGED_ELSEWHERE
-from competitions.codabench_api.sign_in import sign_in
 from competitions.disclosure.outputs import DETAILED_RESULTS, may_download
 from competitions.disclosure.readers import Reader
 from competitions.disclosure.scores import details_are_public, may_see_board
 from competitions.leaderboards.models import Entry
-from competitions.leaderboards.reading.submissions_export import submissions_csv
+from competitions.leaderboards.reading.export import submissions_csv
 from competitions.resources.downloads import stored_response
 from competitions.resources.models import Upload
 from competitions.runs.models import RunOutput

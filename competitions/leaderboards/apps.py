@@ -25,8 +25,12 @@ class LeaderboardsConfig(AppConfig):
         from competitions.leaderboards.reading.daily_ranks import daily_ranks_note
         from competitions.leaderboards.reading.outcomes import results_told
         from competitions.leaderboards.rescoring.jobs import PROPOSAL, proposals_carry_on
-        from competitions.leaderboards.sealing.commitments import commit_closed_boards
-        from competitions.leaderboards.sealing.reveal import boards_follow_reveal, reveal_planned, reveals_notify
+        from competitions.leaderboards.sealing import (
+            boards_follow_reveal,
+            commit_closed_boards,
+            reveal_planned,
+            reveals_notify,
+        )
         from competitions.leaderboards.services import (
             board_follow,
             boards_follow_decision,
@@ -39,8 +43,8 @@ class LeaderboardsConfig(AppConfig):
         )
         from competitions.leaderboards.snapshots import SNAPSHOT
         from competitions.leaderboards.uncertainty.refreshing import UNCERTAINTY
-        from competitions.notifications.details import notification_details
         from competitions.notifications.models import Kind
+        from competitions.notifications.services import notification_details
         from competitions.submissions.datasets import datasets_changed
         from competitions.submissions.signals import source_changed, standing_changed, submission_settled
         from competitions.teams.merging import teams_merged

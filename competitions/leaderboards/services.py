@@ -13,7 +13,7 @@ from accounts.models import Profile, User
 from competitions.catalog.models import Column, Competition, Leaderboard, Phase
 from competitions.catalog.sealed_keys import sealed_keys_record
 from competitions.factsheets.models import Question
-from competitions.leaderboards.commitment.amendments import amending
+from competitions.leaderboards.commitment import amending
 from competitions.leaderboards.models import Entry, Milestone, Pick, Score, ScoreReplicates
 from competitions.leaderboards.ranking.entries import entries_write, outcomes_record
 from competitions.leaderboards.ranking.fact_columns import (

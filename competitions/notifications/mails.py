@@ -14,9 +14,8 @@ from django.urls import reverse
 
 from accounts.models import User
 from competitions.catalog.models import Competition
-from competitions.notifications.details import details
 from competitions.notifications.models import Delivery, Kind, Notification, NotificationPreference
-from competitions.notifications.services import preferences_set
+from competitions.notifications.services import details, preferences_set
 
 DIGEST_HOUR: Final = 6  # UTC
 MOST_A_ROUND: Final = 500  # the reconciler has other things to do; the next round goes on

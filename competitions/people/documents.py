@@ -21,8 +21,7 @@ from accounts.people.profiles import profile_for
 from competitions.disclosure.readers import Reader
 from competitions.disclosure.receipts import disclosed_receipt
 from competitions.discussions.models import Post, Report, Subscription
-from competitions.leaderboards.reading.results import known_results
-from competitions.leaderboards.reading.submission_scores import load_boards, with_scores
+from competitions.leaderboards.reading.results import known_results, load_boards, with_scores
 from competitions.notifications.models import Notification, NotificationPreference
 from competitions.people.models import Certificate
 from competitions.runs.models import Run

@@ -14,7 +14,7 @@ from competitions.catalog.models import Competition, Leaderboard, Phase
 from competitions.disclosure.readers import Reader, reader_for
 from competitions.disclosure.scores import may_see_board
 from competitions.leaderboards.models import Entry
-from competitions.leaderboards.reading.submission_scores import load_boards
+from competitions.leaderboards.reading.results import load_boards
 from competitions.leaderboards.reading.uncertainty import row_uncertainty
 from competitions.teams.models import Membership, Registration, Team
 

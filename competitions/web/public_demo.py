@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.demo import demo_accounts
 from competitions.catalog.models import CompetitionOrganizer
 from competitions.teams.models import Membership
-from competitions.web.middleware import refusal_answer
+from competitions.web.refusals import refusal_answer
 from core.refusals import FOR_PROGRAMS, RefusalKind
 
 READ_ONLY: Final = RefusalKind(

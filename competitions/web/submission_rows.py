@@ -16,8 +16,7 @@ from django.utils.safestring import SafeString
 
 from competitions.catalog.models import Phase
 from competitions.disclosure.readers import Reader
-from competitions.leaderboards.reading.results import known_results
-from competitions.leaderboards.reading.submission_scores import ScoredSubmission, with_scores
+from competitions.leaderboards.reading.results import ScoredSubmission, known_results, with_scores
 from competitions.runs.models import Run
 from competitions.runs.queue.positions import QueuePosition, queue_positions
 from competitions.submissions.access import tagged, team_submissions

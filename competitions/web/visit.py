@@ -18,7 +18,7 @@ from competitions.catalog.models import Competition, Leaderboard, PageImage, Pha
 from competitions.compute.models import ComputeWorker
 from competitions.disclosure.readers import Reader, sealed_right
 from competitions.disclosure.scores import board_refusal, may_know_board, may_see_board
-from competitions.leaderboards.reading.submission_scores import load_boards
+from competitions.leaderboards.reading.results import load_boards
 from competitions.notifications.services import unread_notifications
 from competitions.teams.models import Invitation, Registration, Team
 from competitions.web.presentation.timeline import Deadline, TimelineStep, next_deadline, timeline

@@ -17,7 +17,7 @@ from competitions.catalog.models import Column
 from competitions.resources.storage import local_copy
 from competitions.runs.models import Run
 from competitions.winners.comparison import predictions_file
-from competitions.winners.measurements import Fault, Measured, RunPair, Side
+from competitions.winners.measuring import Fault, Measured, RunPair, Side
 from core.background.bounded import Bounds, Call, ChildFailed, OverBounds, run_bounded
 from scoring.statistics import ERROR_RESAMPLES
 

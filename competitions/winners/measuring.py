@@ -8,11 +8,10 @@ import tempfile
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, TypedDict, final
 
 import numpy as np
 
-from competitions.winners.measurements import Fault, Measured, RunPair, Side
 from files.archives import DAMAGED, ArchiveLimits, check_zip
 from files.refusals import InvalidFile
 from scoring.errors import CODES, ScoringInputError, is_no_room
@@ -23,6 +22,49 @@ from scoring.uploads import Refused
 ROWS_FILE: Final = "rows.csv"  # in a check's reference data: for each row its number in the plain input
 LIMITS: Final = ArchiveLimits(unpacked_bytes=4 * 1024**3, files=1000)
 ORGANIZERS: Final = ("not_decomposable", "unknown_name", "bad_reference")  # codes that no team's file can cause
+
+
+class Side(TypedDict):
+    """Paths of the zips of one run."""
+
+    reference: str
+    predictions: str
+
+
+class RunPair(TypedDict):
+    """Two runs.
+
+    `same_rows`: they are of the same items, in the order of the check's `rows.csv` if it has one.
+    """
+
+    plain: Side
+    check: Side
+    same_rows: bool
+
+
+@final
+class Fault(TypedDict):
+    """Something that cannot be computed.
+
+    `is_organizers`: it lies in the labels or the metric, so that no predictions could be judged by them.
+    """
+
+    fault: str
+    is_organizers: bool
+
+
+@final
+class Measured(TypedDict):
+    """The scores of both sides, and the standard error of their difference.
+
+    `rows` are the numbers of rows, the check's first.
+    """
+
+    plain: float
+    check: float
+    error: float
+    rows: list[int]
+    is_resampled: bool
 
 
 def measure(key: str, pairs: Sequence[RunPair]) -> list[Measured | Fault]:

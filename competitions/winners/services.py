@@ -18,7 +18,7 @@ from competitions.catalog.repositories import RepositoryInvalid, commit_hash, re
 from competitions.disclosure.scores import scores_are_public
 from competitions.environments.models import EnvironmentFile
 from competitions.environments.refusals import FILE_OF_WINNER
-from competitions.leaderboards.commitment.amendments import decision_publish
+from competitions.leaderboards.commitment import decision_publish
 from competitions.leaderboards.models import Entry
 from competitions.leaderboards.services import board_follow
 from competitions.resources.models import StoredFile, Upload

@@ -19,11 +19,11 @@ from competitions.submissions.models import Submission
 from competitions.submissions.states import FINAL, REASONS, Blame, Reason
 from competitions.submissions.states import State as RunState
 from competitions.winners import refusals
-from competitions.winners.baseline import baseline_pairs, distance_to_next, run_baseline
 from competitions.winners.checks import Finding, budget_meters, finding, phase_checks
 from competitions.winners.code_facts import code_facts
 from competitions.winners.comparison import CannotCompare, Difference, compare, made_by, sampled_pairs, submitted
 from competitions.winners.gaps import score_gaps
+from competitions.winners.lanes import baseline_pairs, distance_to_next, run_baseline
 from competitions.winners.models import Lane, Place
 from competitions.winners.services import actor_name, locked_place, place_move
 from competitions.winners.states import State

@@ -117,7 +117,7 @@ MIDDLEWARE = [
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "competitions.web.public_demo.ReadOnlyMiddleware",  # of a public demo alone
-    "competitions.web.middleware.BodyMiddleware",  # before whatever reads a body
+    "competitions.web.refusals.BodyMiddleware",  # before whatever reads a body
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",  # of every page that is not marked otherwise
@@ -127,7 +127,7 @@ MIDDLEWARE = [
     "accounts.second_factor.SecondFactorMiddleware",
     "audit.middleware.AuditMiddleware",
     "core.addresses.NulMiddleware",
-    "competitions.web.middleware.RefusalMiddleware",
+    "competitions.web.refusals.RefusalMiddleware",
 ]
 
 ROOT_URLCONF = "config.urls"
@@ -142,7 +142,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "competitions.web.refused_forms.entered",
+                "competitions.web.refusals.entered",
                 "core.branding.brand_context",
                 "competitions.web.documentation.help_pages.help_context",
             ]
@@ -379,17 +379,17 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticatedOrReadOnly"],
     "DEFAULT_PARSER_CLASSES": [
-        "competitions.api.parsers.JSONParser",
+        "competitions.api.framework.JSONParser",
         "rest_framework.parsers.FormParser",
         "rest_framework.parsers.MultiPartParser",
     ],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_METADATA_CLASS": "competitions.api.metadata.ViewMetadata",
+    "DEFAULT_METADATA_CLASS": "competitions.api.framework.ViewMetadata",
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "competitions.api.problems.exception_handler",
     "DEFAULT_THROTTLE_CLASSES": [
         "rest_framework.throttling.AnonRateThrottle",
-        "competitions.api.throttling.AccountRateThrottle",
+        "competitions.api.framework.AccountRateThrottle",
     ],
     "DEFAULT_THROTTLE_RATES": {
         "anon": env.str("PODIUM_API_RATE_ANON", default="600/min"),
@@ -405,7 +405,7 @@ SPECTACULAR_SETTINGS = {
     "Errors are `application/problem+json` with a stable `code`.",
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": r"/api/v1",
-    "PREPROCESSING_HOOKS": ["competitions.api.schema.native_api_only"],
+    "PREPROCESSING_HOOKS": ["competitions.api.views.schema.native_api_only"],
     "ENUM_NAME_OVERRIDES": {
         "SubmissionKind": "competitions.submissions.states.Kind",
         "RunState": "competitions.submissions.states.State",
@@ -419,7 +419,7 @@ SPECTACULAR_SETTINGS = {
 
 # --- security -------------------------------------------------------------------------------------------------------
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
-CSRF_FAILURE_VIEW = "competitions.web.errors.csrf_failure"
+CSRF_FAILURE_VIEW = "competitions.web.refusals.csrf_failure"
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 SECURE_SSL_REDIRECT = HTTPS and env.bool("PODIUM_SSL_REDIRECT", default=True)
 SECURE_HSTS_SECONDS = 31536000 if HTTPS else 0

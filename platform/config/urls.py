@@ -10,10 +10,9 @@ from django.contrib.sitemaps.views import sitemap
 from django.urls import include, path
 from django.views.decorators.cache import cache_page
 
-from competitions.codabench_api.datasets import DatasetDownload
+from competitions.codabench_api.uploads import DatasetDownload
 from competitions.mcp.views import Mcp
-from competitions.web.llms import llms, skill
-from competitions.web.sitemaps import SITEMAPS, robots
+from competitions.web.entrances import SITEMAPS, llms, robots, skill
 from config import metrics
 from config.styleguide import styleguide
 
@@ -46,8 +45,8 @@ urlpatterns = [
 ]
 if settings.SHOW_STYLEGUIDE:
     urlpatterns.append(path("styleguide/", styleguide, name="styleguide"))
-handler400 = "competitions.web.errors.bad_request"
-handler404 = "competitions.web.errors.not_found"
-handler403 = "competitions.web.errors.forbidden"
-handler429 = "competitions.web.errors.too_many_requests"  # allauth calls it
-handler500 = "competitions.web.errors.server_error"
+handler400 = "competitions.web.refusals.bad_request"
+handler404 = "competitions.web.refusals.not_found"
+handler403 = "competitions.web.refusals.forbidden"
+handler429 = "competitions.web.refusals.too_many_requests"  # allauth calls it
+handler500 = "competitions.web.refusals.server_error"

@@ -1,4 +1,4 @@
-"""Competitions and their phases, as they are answered."""
+"""Competitions, phases, registrations and teams: what clients say and are answered."""
 
 from typing import Any
 
@@ -8,7 +8,8 @@ from rest_framework.reverse import reverse
 from competitions.catalog.downloads import Download
 from competitions.catalog.models import SECTIONS, Competition, Phase
 from competitions.catalog.services import current_rules
-from competitions.teams.models import RegistrationQuestion
+from competitions.submissions.quota import team_storage
+from competitions.teams.models import Invitation, MergeProposal, Registration, RegistrationQuestion, Team
 
 
 class PhaseOut(serializers.ModelSerializer[Phase]):
@@ -82,3 +83,66 @@ class FileOut(serializers.Serializer[Any]):
     def get_url(self, file: Download) -> str:
         where = {"slug": file.phase.competition.slug, "phase_slug": file.phase.slug, "name": file.name}
         return reverse("api:file", kwargs=where, request=self.context["request"])
+
+
+class RegisterIn(serializers.Serializer[Any]):
+    rules_version = serializers.IntegerField(min_value=1, help_text="The version of the rules that you accept.")
+    answers = serializers.DictField(
+        required=False, help_text="Answers to the competition's registration questions, by key."
+    )
+
+
+class RegistrationOut(serializers.ModelSerializer[Registration]):
+    rules_version = serializers.IntegerField(source="rules_version.number")
+
+    class Meta:
+        model = Registration
+        fields = ["state", "rules_version", "accepted_at", "answers"]
+
+
+class TeamIn(serializers.Serializer[Any]):
+    name = serializers.CharField(max_length=200)
+
+
+class TeamOut(serializers.ModelSerializer[Team]):
+    captain = serializers.CharField(source="captain.username")
+    members = serializers.SerializerMethodField()
+    storage = serializers.SerializerMethodField(help_text="Room for submitted files, in bytes.")
+
+    class Meta:
+        model = Team
+        fields = ["key", "name", "captain", "members", "storage"]
+
+    def get_storage(self, team: Team) -> dict[str, int]:
+        storage = team_storage(team.pk)
+        return {"used_bytes": storage.used_bytes, "limit_bytes": storage.limit_bytes}
+
+    def get_members(self, team: Team) -> list[str]:
+        return [member.user.username for member in team.memberships.select_related("user")]
+
+
+class InviteIn(serializers.Serializer[Any]):
+    person = serializers.CharField(max_length=254, help_text="User name or e-mail address of a registered person.")
+
+
+class MergeIn(serializers.Serializer[Any]):
+    team = serializers.CharField(max_length=200, help_text="Name of the team that is to join yours.")
+
+
+class MergeOut(serializers.ModelSerializer[MergeProposal]):
+    team = serializers.CharField(source="team.name", help_text="The team that proposes, and keeps its name.")
+    other = serializers.CharField(source="other.name", help_text="The team that would join it.")
+
+    class Meta:
+        model = MergeProposal
+        fields = ["key", "team", "other", "state", "created_at", "answered_at"]
+
+
+class InvitationOut(serializers.ModelSerializer[Invitation]):
+    team = serializers.CharField(source="team.name")
+    competition = serializers.SlugField(source="team.competition.slug")
+    person = serializers.CharField()
+
+    class Meta:
+        model = Invitation
+        fields = ["key", "team", "competition", "person", "state", "expires_at"]

@@ -8,7 +8,7 @@ from rest_framework import serializers
 from competitions.catalog.models import Column
 from competitions.disclosure.scores import scores_are_public
 from competitions.disclosure.uncertainty import RowUncertainty
-from competitions.leaderboards.commitment.amendments import commitment_manifest
+from competitions.leaderboards.commitment import commitment_manifest
 from competitions.leaderboards.models import Amendment, Commitment, Entry
 from competitions.leaderboards.ranking.fact_columns import AGENT, SOURCE, VERIFIED
 from competitions.leaderboards.reading.board import Row

@@ -7,8 +7,7 @@ from rest_framework import serializers
 
 from competitions.disclosure.slices import ShownSlice
 from competitions.factsheets.models import Question
-from competitions.leaderboards.reading.results import known_results
-from competitions.leaderboards.reading.submission_scores import ScoredSubmission
+from competitions.leaderboards.reading.results import ScoredSubmission, known_results
 from competitions.resources.models import Upload
 from competitions.runs.models import Run
 from competitions.runs.records.budget import budget_use

@@ -12,9 +12,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import Scope
-from competitions.api.pagination import IdCursorPagination
-from competitions.api.serializers.competitions import CompetitionDetailOut, CompetitionOut, FileOut
-from competitions.api.serializers.teams import (
+from competitions.api.framework import IdCursorPagination
+from competitions.api.serializers.competitions import (
+    CompetitionDetailOut,
+    CompetitionOut,
+    FileOut,
     InvitationOut,
     InviteIn,
     MergeIn,

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import Scope
-from competitions.api.pagination import IdCursorPagination
+from competitions.api.framework import IdCursorPagination
 from competitions.api.serializers.discussions import (
     PostEditIn,
     PostIn,

@@ -31,7 +31,7 @@ from competitions.leaderboards.ranking.values import primary_column
 from competitions.leaderboards.reading.board import Cursor, UnknownSort, board_page
 from competitions.leaderboards.reading.columns import page_columns
 from competitions.leaderboards.reading.export import csv_response
-from competitions.leaderboards.reading.submission_scores import load_boards
+from competitions.leaderboards.reading.results import load_boards
 from competitions.leaderboards.reading.uncertainty import board_uncertainty, row_uncertainty
 from competitions.winners.models import Place
 from competitions.winners.states import State as PlaceState

@@ -6,11 +6,10 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from competitions.api.pagination import IdCursorPagination
+from competitions.api.framework import IdCursorPagination
 from competitions.api.views.base import ApiView, checked
-from competitions.notifications.details import details
 from competitions.notifications.models import Notification
-from competitions.notifications.services import mark_read
+from competitions.notifications.services import details, mark_read
 
 
 class NotificationOut(serializers.ModelSerializer[Notification]):

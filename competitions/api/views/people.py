@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from accounts.models import ApiToken, Block, Profile, Scope, User
 from accounts.people.blocks import block, blocked_people, unblock
 from accounts.people.profiles import public_profile
-from competitions.api.pagination import IdCursorPagination
+from competitions.api.framework import IdCursorPagination
 from competitions.api.serializers.submissions import AgentOut
 from competitions.api.views.base import ApiView
 from competitions.people.public import PublicRank, PublicTeam, public_record

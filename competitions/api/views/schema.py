@@ -1,4 +1,4 @@
-"""The OpenAPI document of the native API."""
+"""The OpenAPI document of the native API; the worker protocol has a page of its own."""
 
 from functools import cache
 from typing import Any, Final
@@ -34,3 +34,11 @@ class Schema(SpectacularAPIView):
             content_type=f"{request.accepted_media_type}{charset}",
             headers={"Content-Disposition": f'inline; filename="podium-api.{renderer.format}"'},
         )
+
+
+Endpoints = list[tuple[str, str, str, Any]]
+
+
+def native_api_only(endpoints: Endpoints, **kwargs: Any) -> Endpoints:
+    """The document describes `/api/v1/`; the worker protocol has a page of its own."""
+    return [endpoint for endpoint in endpoints if endpoint[0].startswith("/api/v1/")]

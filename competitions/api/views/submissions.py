@@ -17,8 +17,7 @@ from rest_framework.response import Response
 from accounts.models import Scope, User
 from audit.middleware import keep_fields, mark_organizing
 from competitions.api.authentication import sender
-from competitions.api.pagination import IdCursorPagination
-from competitions.api.parsers import JSONParser
+from competitions.api.framework import IdCursorPagination, JSONParser
 from competitions.api.serializers.leaderboards import DatasetOut
 from competitions.api.serializers.submissions import (
     AllowanceOut,
@@ -43,9 +42,9 @@ from competitions.disclosure.receipts import disclosed_receipt
 from competitions.environments.choice import NamedEnvironment
 from competitions.factsheets.services import fact_sheet_questions
 from competitions.leaderboards.picks import pick_add, pick_remove
+from competitions.leaderboards.reading.export import submissions_csv
+from competitions.leaderboards.reading.results import with_scores
 from competitions.leaderboards.reading.slices import run_slices, slices_csv
-from competitions.leaderboards.reading.submission_scores import with_scores
-from competitions.leaderboards.reading.submissions_export import submissions_csv
 from competitions.resources.downloads import stored_response
 from competitions.resources.models import StoredFile
 from competitions.resources.rooms import upload_room

@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import Scope
-from competitions.api.parsers import JSONParser
+from competitions.api.framework import JSONParser
 from competitions.api.serializers.submissions import UploadIn, UploadOut
 from competitions.api.views.base import ApiView, checked
 from competitions.resources.models import Upload

@@ -23,8 +23,7 @@ from competitions.catalog.services import current_rules, rules_publish, same_tex
 from competitions.catalog.texts.pages import list_own_tabs
 from competitions.codabench_api.base import BadForm, RobotView
 from competitions.codabench_api.shapes import COMPETITION_FLAGS, competition_shape
-from competitions.codabench_api.uploads import import_report
-from competitions.codabench_api.waiting import wait_until_over
+from competitions.codabench_api.uploads import import_report, wait_until_over
 from competitions.compute.models import Queue
 from competitions.resources.uploads import upload_whole
 from core.refusals import RefusalKind

@@ -25,8 +25,7 @@ from competitions.codabench_api.base import PAGE_PARAMETERS, BadForm, RobotView
 from competitions.codabench_api.files import address, read_address
 from competitions.codabench_api.refused import MANAGED_ELSEWHERE
 from competitions.codabench_api.shapes import load_phases, phase_shape, task_shape
-from competitions.codabench_api.uploads import import_report
-from competitions.codabench_api.waiting import wait_until_over
+from competitions.codabench_api.uploads import import_report, wait_until_over
 from competitions.compute.models import Queue
 from competitions.leaderboards.auto_migration import phase_migrate
 from competitions.resources.downloads import stored_response

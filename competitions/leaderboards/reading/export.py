@@ -1,18 +1,26 @@
-"""A board as CSV."""
+"""A board, and all submissions, as CSV: written while they are read."""
 
 import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from django.db.models import Prefetch, QuerySet
 from django.http import StreamingHttpResponse
 
-from competitions.catalog.models import Leaderboard
+from competitions.catalog.models import Column, Leaderboard, Phase
+from competitions.disclosure.readers import Reader
+from competitions.disclosure.scores import gives_exact_scores, visible_columns
 from competitions.leaderboards.models import Entry
 from competitions.leaderboards.ranking.fact_columns import SOURCE, VERIFIED, FactColumn
+from competitions.leaderboards.ranking.values import meter_value
 from competitions.leaderboards.reading.board import all_rows
 from competitions.leaderboards.reading.columns import CellState, DatasetColumn, ShownColumn, page_columns
+from competitions.leaderboards.reading.results import ScoredSubmission, known_results, load_boards, with_scores
 from competitions.leaderboards.reading.uncertainty import board_uncertainty, row_uncertainty
+from competitions.runs.models import Run
+from competitions.submissions.models import Submission
 from core.spreadsheets import Echo, csv_download, safe_cell
+from workers.protocol.calls import Meters
 
 UNCERTAINTY: Final = ("low", "high", "first_rank", "last_rank", "tier", "beats_above_percent", "stays_top_percent")
 
@@ -79,3 +87,129 @@ def csv_response(board: Leaderboard) -> StreamingHttpResponse:
     """A download that is written while the rows are read."""
     which = "" if board.key == "main" else f"-{board.key}"
     return csv_download(csv_lines(board), f"{board.phase.competition.slug}-{board.phase.slug}{which}")
+
+
+AT_ONCE: Final = 500  # rows in memory
+FIELDS: Final = (
+    "id",
+    "phase",
+    "team",
+    "submitted_by",
+    "kind",
+    "file_name",
+    "sha256",
+    "description",
+    "tags",
+    "commit",
+    "link",
+    "received_at",
+    "finished_at",
+    "status",
+    "reason",
+    "counts_towards_quota",
+    "late",
+    "disqualified",
+    "smoke_run",
+    "verification",
+    "run_again_from",
+    "has_sealed_scores",
+)
+METERS: Final = tuple(Meters.model_fields)
+Shown = tuple[Leaderboard, Column]
+
+
+def submissions_csv(
+    submissions: QuerySet[Submission], phases: Sequence[Phase], reader: Reader, *, name: str
+) -> StreamingHttpResponse:
+    """A download of these submissions, newest first, with a column for each score that the reader sees."""
+    load_boards(phases)
+    shown = [
+        (board, column)
+        for phase in phases
+        for board in phase.leaderboards.all()
+        for column in visible_columns(reader, board)
+    ]
+    return csv_download(_lines(submissions, {phase.pk: phase for phase in phases}, shown, reader), name)
+
+
+def _lines(
+    submissions: QuerySet[Submission], phases: dict[int, Phase], shown: Sequence[Shown], reader: Reader
+) -> Iterator[str]:
+    writer: Any = csv.writer(Echo())
+    yield writer.writerow([*FIELDS, *METERS, *_headings(shown, has_one_phase=len(phases) == 1)])
+    for scored in _scored(submissions, phases):
+        yield writer.writerow(
+            [
+                *_fields(scored, reader),
+                *_meters(scored.submission),
+                *(_score(scored, board, column, reader) for board, column in shown),
+            ]
+        )
+
+
+def _headings(shown: Sequence[Shown], *, has_one_phase: bool) -> Iterable[str]:
+    """The keys of the columns; with phase and board before them where there are several phases or boards."""
+    if has_one_phase and len({board.pk for board, _ in shown}) < 2:
+        return [safe_cell(column.key) for _, column in shown]
+    return [safe_cell(f"{board.phase.slug}/{board.key}/{column.key}") for board, column in shown]
+
+
+def _scored(submissions: QuerySet[Submission], phases: dict[int, Phase]) -> Iterator[ScoredSubmission]:
+    """The submissions, some hundred at a time: neither memory nor a query grows with their number."""
+    runs = Run.objects.only("submission", "meters", "is_smoke", "fills_board")
+    rows = submissions.select_related("team", "submitted_by").prefetch_related(Prefetch("runs", runs)).order_by("-pk")
+    before: int | None = None
+    while True:
+        some = list((rows if before is None else rows.filter(pk__lt=before))[:AT_ONCE])
+        for submission in some:
+            submission.phase = phases[submission.phase_id]
+        yield from with_scores(some)
+        if len(some) < AT_ONCE:
+            return
+        before = some[-1].pk
+
+
+def _fields(scored: ScoredSubmission, reader: Reader) -> list[object]:
+    submission = scored.submission
+    return [
+        submission.pk,
+        submission.phase.slug,
+        safe_cell(submission.team.name),
+        safe_cell(submission.submitted_by.username),
+        submission.kind,
+        safe_cell(submission.file_name),
+        submission.file_id,
+        safe_cell(submission.description),
+        safe_cell(" ".join(submission.tags)),
+        safe_cell(submission.commit),
+        safe_cell(submission.link),
+        submission.received_at.isoformat(),
+        submission.finished_at.isoformat() if submission.finished_at else "",
+        submission.status,
+        submission.reason,
+        _word(submission.is_charged),
+        _word(submission.is_late),
+        safe_cell(submission.disqualified_reason) if submission.disqualified_at else "no",
+        _word(submission.is_smoke),
+        _word(submission.is_verification),
+        submission.rerun_of_id or "",
+        _word(known_results(scored, reader).withholds_scores),
+    ]
+
+
+def _meters(submission: Submission) -> list[float | str]:
+    """Measured use over the submission's runs, without smoke runs that come before others."""
+    runs = [run for run in submission.runs.all() if not run.fills_board and run.is_smoke == submission.is_smoke]
+    return ["" if (value := meter_value(key, runs)) is None else value for key in METERS]
+
+
+def _word(value: bool) -> str:
+    return "yes" if value else "no"
+
+
+def _score(scored: ScoredSubmission, board: Leaderboard, column: Column, reader: Reader) -> str:
+    score = scored.scores.get(board.pk)
+    value = score.values.get(column.key) if score is not None else None
+    if value is None:
+        return ""
+    return column.exact(value) if reader.organizes(board.phase) or gives_exact_scores(board) else column.shown(value)

@@ -15,7 +15,7 @@ from competitions.disclosure.readers import Reader
 from competitions.disclosure.scores import visible_columns
 from competitions.leaderboards.models import Score
 from competitions.leaderboards.ranking.values import deciding_column
-from competitions.leaderboards.reading.submission_scores import load_boards
+from competitions.leaderboards.reading.results import load_boards
 from competitions.notifications.models import Notification
 from competitions.submissions.models import Submission
 from competitions.submissions.notices import finished_submission

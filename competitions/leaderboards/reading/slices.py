@@ -12,7 +12,7 @@ from competitions.catalog.models import Phase
 from competitions.disclosure.outputs import SLICES
 from competitions.disclosure.readers import Reader
 from competitions.disclosure.slices import SliceTable, may_see_slices, slice_tables
-from competitions.leaderboards.reading.submission_scores import load_boards
+from competitions.leaderboards.reading.results import load_boards
 from competitions.resources.storage import open_stored
 from competitions.runs.models import Run, RunOutput
 from competitions.submissions.models import Submission

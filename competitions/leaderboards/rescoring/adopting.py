@@ -14,7 +14,7 @@ from django.db.models.functions import Rank
 
 from competitions.catalog.changes.boards import MOST_RANKED, store_board
 from competitions.catalog.models import Column, Leaderboard, Phase, Proposal, Task
-from competitions.leaderboards.commitment.amendments import amending
+from competitions.leaderboards.commitment import amending
 from competitions.leaderboards.models import BoardUncertainty, Entry, ProposedStanding
 from competitions.leaderboards.ranking.values import primary_column
 from competitions.leaderboards.rescoring.services import column_faults

@@ -13,7 +13,7 @@ from competitions.organize.models import CompetitionDraft
 from competitions.resources.models import Upload
 from competitions.resources.uploads import take_upload
 from competitions.web.forms import cleaned
-from competitions.web.refused_forms import wants_json
+from competitions.web.refusals import wants_json
 from core.refusals import Refusal, refusal_response
 
 

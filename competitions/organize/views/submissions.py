@@ -11,8 +11,8 @@ from accounts.views import person
 from competitions.catalog.models import Competition, Phase
 from competitions.disclosure.readers import reader_for
 from competitions.leaderboards.growing.missing_runs import cells_rerun
+from competitions.leaderboards.reading.export import submissions_csv
 from competitions.leaderboards.reading.slices import have_slices, slices_csv
-from competitions.leaderboards.reading.submissions_export import submissions_csv
 from competitions.organize.forms import SubmissionsForm
 from competitions.organize.views.editing.changes import render_page
 from competitions.organize.views.workspace import managed_competition

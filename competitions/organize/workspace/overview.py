@@ -15,7 +15,7 @@ from competitions.disclosure.readers import Reader
 from competitions.disclosure.scores import may_see_board
 from competitions.leaderboards.ranking.values import deciding_column
 from competitions.leaderboards.reading.board import baseline_entries, best_of_all_over_time
-from competitions.leaderboards.reading.submission_scores import load_boards
+from competitions.leaderboards.reading.results import load_boards
 from competitions.organize.models import CompetitionDay
 from competitions.organize.workspace.queue import queue_state
 from competitions.runs.accounting.gpu_hours import allowance

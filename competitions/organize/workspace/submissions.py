@@ -14,8 +14,7 @@ from accounts.models import User
 from competitions.catalog.models import Column, Competition, Phase
 from competitions.compute.models import Queue
 from competitions.disclosure.readers import Reader
-from competitions.leaderboards.reading.results import known_results
-from competitions.leaderboards.reading.submission_scores import load_boards, with_scores
+from competitions.leaderboards.reading.results import known_results, load_boards, with_scores
 from competitions.organize.refusals import QUEUE_MISSING, REASON_MISSING
 from competitions.organize.workspace.lists import ListForm, ticked
 from competitions.runs.bulk import runs_move_to_queue

@@ -15,7 +15,7 @@ from competitions.disclosure.readers import Reader
 from competitions.disclosure.scores import visible_columns
 from competitions.leaderboards.models import Entry
 from competitions.leaderboards.ranking.values import primary_column
-from competitions.leaderboards.reading.submission_scores import load_boards
+from competitions.leaderboards.reading.results import load_boards
 from competitions.organize.refusals import REASON_MISSING
 from competitions.organize.workspace.lists import ListForm, ticked
 from competitions.submissions.models import Submission

@@ -28,7 +28,7 @@ from competitions.disclosure.readers import Reader
 from competitions.disclosure.scores import visible_columns
 from competitions.leaderboards.models import Entry
 from competitions.leaderboards.ranking.values import primary_column
-from competitions.leaderboards.reading.submission_scores import load_boards
+from competitions.leaderboards.reading.results import load_boards
 from competitions.notifications.services import unread_notifications
 from competitions.teams.models import Registration
 from competitions.web.presentation.timeline import Deadline, next_deadline

@@ -1,24 +1,53 @@
-"""Cards of one's competitions: place, score, quota, running submissions and the next date."""
+"""Cards of one's competitions, and one's open items: winners' places, invitations, runs."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, OuterRef, Subquery, prefetch_related_objects
 
+from accounts.models import User
 from competitions.catalog.models import Competition, Leaderboard, Phase
 from competitions.disclosure.readers import Reader
 from competitions.disclosure.scores import visible_columns
 from competitions.leaderboards.models import DailyRank, Entry
 from competitions.leaderboards.ranking.values import primary_column
-from competitions.leaderboards.reading.submission_scores import load_boards
+from competitions.leaderboards.reading.results import load_boards
 from competitions.people.public import entry_ranks
 from competitions.submissions.models import Submission
 from competitions.submissions.quota import Left, least_left
 from competitions.submissions.states import LIVE
+from competitions.teams.models import Invitation
 from competitions.web.presentation.listing import shown_phase
 from competitions.web.presentation.timeline import Deadline, next_deadline
+from competitions.winners.models import Place
+from competitions.winners.services import places_to_answer
+
+SHOWN_RUNS = 5  # the newest; the others are on their competitions' pages
+
+
+@dataclass(frozen=True)
+class Home:
+    """All empty for visitors."""
+
+    places: Sequence[Place] = ()
+    invitations: Sequence[Invitation] = ()
+    running: Sequence[Submission] = ()
+
+
+def home_content(user: User | AnonymousUser, now: datetime) -> Home:
+    if not isinstance(user, User):
+        return Home()
+    invitations = Invitation.objects.filter(user=user, state=Invitation.State.OPEN, expires_at__gt=now)
+    running = Submission.objects.filter(
+        team__memberships__user=user, status__in=LIVE, is_check=False, is_verification=False
+    )
+    return Home(
+        places=list(places_to_answer(user).select_related("lane__leaderboard__phase__competition")),
+        invitations=list(invitations.select_related("team__competition")),
+        running=list(running.select_related("phase__competition").order_by("-pk")[:SHOWN_RUNS]),
+    )
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,8 @@ from competitions.web.checklist import checklist
 from competitions.web.forms import JoinForm, SearchForm, cleaned
 from competitions.web.markdown import has_markdown, markdown_response, wants_markdown
 from competitions.web.presentation.conduct import Statement, as_latex, conduct
-from competitions.web.presentation.home import home_content
 from competitions.web.presentation.listing import competition_cards, listed_for, narrowed
+from competitions.web.presentation.own_cards import home_content
 from competitions.web.presentation.proposals import shown_standings
 from competitions.web.visit import Visit, visit
 from files.images import HEAD_BYTES, image_type

@@ -22,7 +22,7 @@ from competitions.environments.services import (
 from competitions.resources.rooms import takes_uploads
 from competitions.resources.uploads import take_upload
 from competitions.web.forms import EnvironmentFileForm, cleaned
-from competitions.web.refused_forms import back_to_form, entered_values, wants_json
+from competitions.web.refusals import back_to_form, entered_values, wants_json
 from competitions.web.views.competitions import render_tab
 from competitions.web.visit import visit
 from core.refusals import Refusal

@@ -17,8 +17,7 @@ from competitions.catalog.models import Competition, CompetitionOrganizer, Phase
 from competitions.notifications.models import Notification
 from competitions.notifications.services import unread_notifications
 from competitions.teams.models import Membership, Registration
-from competitions.web.presentation.home import Home, home_content
-from competitions.web.presentation.own_cards import OwnCard, own_cards
+from competitions.web.presentation.own_cards import Home, OwnCard, home_content, own_cards
 from competitions.web.presentation.timeline import Deadline, next_deadline
 
 CARDS: Final = 12

@@ -16,11 +16,11 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts.models import User
 from accounts.views import person
 from competitions.catalog.models import Competition
-from competitions.notifications.details import details
 from competitions.notifications.mails import OptOut, opt_out, read_opt_out
 from competitions.notifications.models import CHOSEN_KINDS, Delivery, Kind, Notification
 from competitions.notifications.services import (
     DEFAULTS,
+    details,
     mark_one_read,
     mark_read,
     preferences_set,

@@ -17,7 +17,7 @@ def finals(place: Place) -> None:
     from competitions.catalog.services import phase_reveal
     from competitions.factsheets.models import Question
     from competitions.factsheets.services import save_question
-    from competitions.leaderboards.sealing.commitments import board_commit
+    from competitions.leaderboards.sealing import board_commit
     from competitions.submissions.fact_sheets import fact_sheet_edit
     from competitions.winners.models import Lane
     from competitions.winners.models import Place as WinnersPlace

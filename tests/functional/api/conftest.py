@@ -10,4 +10,4 @@ from tests.background import run_background
 def background_meanwhile(settings: LazySettings, monkeypatch: pytest.MonkeyPatch) -> None:
     """A background process works while a call waits."""
     settings.ROBOT_WAIT_S = 0.1
-    monkeypatch.setattr("competitions.codabench_api.waiting.time.sleep", lambda seconds: run_background())
+    monkeypatch.setattr("competitions.codabench_api.uploads.time.sleep", lambda seconds: run_background())

@@ -343,7 +343,7 @@ def test_a_person_must_have_confirmed_the_address_and_have_no_second_factor(
     assert script.sign_in() == 200
     assert ApiToken.objects.get(user=someone).scopes == ["read", "submit", "team"]
     assert script.post("/api/api-token-auth/", username=someone.username, password="wrong").status_code == 400
-    monkeypatch.setattr("competitions.codabench_api.sign_in.is_mfa_enabled", lambda user: True)
+    monkeypatch.setattr("competitions.codabench_api.people.is_mfa_enabled", lambda user: True)
     assert Script(someone).sign_in() == 403
 
 

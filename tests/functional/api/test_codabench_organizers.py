@@ -19,8 +19,8 @@ from competitions.catalog.models import Competition, CompetitionOrganizer, Forma
 from competitions.catalog.services import rules_publish
 from competitions.codabench_api.base import PAGE_PARAMETERS
 from competitions.codabench_api.organizers.editing import CHANGEABLE
-from competitions.codabench_api.sign_in import LEAST_LEFT, TOKEN_DAYS, sign_in
-from competitions.codabench_api.waiting import LENT, THREADS, wait_until_over
+from competitions.codabench_api.people import LEAST_LEFT, TOKEN_DAYS, sign_in
+from competitions.codabench_api.uploads import LENT, THREADS, wait_until_over
 from competitions.resources.models import Resource
 from competitions.teams.models import Registration
 from competitions.teams.services import register

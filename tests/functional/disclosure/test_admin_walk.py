@@ -19,7 +19,7 @@ from django.urls import reverse
 
 from competitions.catalog.models import Column, Leaderboard, SealedKey
 from competitions.leaderboards.models import Cell, Commitment, Entry, Milestone, RankChange, Score
-from competitions.leaderboards.sealing.commitments import commit_closed_boards
+from competitions.leaderboards.sealing import commit_closed_boards
 from competitions.runs.leases import reports
 from competitions.runs.models import Run, RunLog
 from core.guarded_admin import GuardedAdmin

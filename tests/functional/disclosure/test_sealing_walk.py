@@ -26,7 +26,7 @@ from competitions.leaderboards.models import (
     ScoreReplicates,
 )
 from competitions.leaderboards.rescoring.services import proposal_begin, proposal_put_file
-from competitions.leaderboards.sealing.commitments import commit_closed_boards
+from competitions.leaderboards.sealing import commit_closed_boards
 from competitions.mcp.tools import TOOLS
 from competitions.notifications.models import Notification
 from competitions.resources.storage import store_bytes

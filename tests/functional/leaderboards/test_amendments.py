@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.services import phase_reveal
-from competitions.leaderboards.commitment.amendments import (
+from competitions.leaderboards.commitment import (
     AMENDMENT_REASON_MISSING,
     NOTHING_CHANGED,
     board_amend,
@@ -22,7 +22,7 @@ from competitions.leaderboards.commitment.amendments import (
     commitment_manifest,
 )
 from competitions.leaderboards.models import Amendment, Commitment, Score
-from competitions.leaderboards.sealing.commitments import ALREADY_COMMITTED, board_commit, commit_closed_boards
+from competitions.leaderboards.sealing import ALREADY_COMMITTED, board_commit, commit_closed_boards
 from competitions.runs.services import submission_rerun
 from competitions.submissions.models import Submission
 from competitions.submissions.services import (

@@ -19,16 +19,17 @@ from django.urls import reverse
 
 from competitions.catalog.models import Column, CompetitionOrganizer, Leaderboard, Phase
 from competitions.catalog.services import StillOpen, phase_reveal
-from competitions.leaderboards.commitment.amendments import commitment_manifest
+from competitions.leaderboards.commitment import commitment_manifest
 from competitions.leaderboards.models import Commitment, RankChange
-from competitions.leaderboards.sealing.commitments import (
+from competitions.leaderboards.sealing import (
     NOT_CLOSED_YET,
     StillScoring,
     board_commit,
     board_commitment,
     commit_closed_boards,
+    reveal_planned,
+    reveal_preview,
 )
-from competitions.leaderboards.sealing.reveal import reveal_planned, reveal_preview
 from competitions.leaderboards.services import board_freeze, board_rebuild
 from competitions.notifications.models import Kind, Notification
 from competitions.resources.storage import open_stored

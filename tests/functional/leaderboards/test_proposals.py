@@ -9,11 +9,11 @@ from django.core.exceptions import ValidationError
 
 from competitions.catalog.models import Column, Leaderboard, Phase, Proposal, Task
 from competitions.catalog.services import phase_reveal
-from competitions.leaderboards.commitment.amendments import commitment_manifest
+from competitions.leaderboards.commitment import commitment_manifest
 from competitions.leaderboards.models import Commitment, Entry, ProposedStanding, Score, Snapshot
 from competitions.leaderboards.rescoring import jobs, services
 from competitions.leaderboards.rescoring.costs import rescoring_costs
-from competitions.leaderboards.sealing.commitments import board_commit
+from competitions.leaderboards.sealing import board_commit
 from competitions.notifications.models import Notification
 from competitions.resources.models import Resource
 from competitions.resources.storage import store_bytes

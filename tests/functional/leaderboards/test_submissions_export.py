@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from accounts.models import User
 from competitions.catalog.models import Column, CompetitionOrganizer, Leaderboard, SealedUse
-from competitions.leaderboards.reading import submissions_export
+from competitions.leaderboards.reading import export
 from competitions.submissions.models import Submission
 from competitions.submissions.services import submission_disqualify
 from tests.permissions import body_text, user_client
@@ -92,7 +92,7 @@ def test_codabenchs_clients_get_what_they_may_read(site: Scenario) -> None:
 def test_neither_memory_nor_a_query_grows_with_the_number_of_submissions(
     site: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(submissions_export, "AT_ONCE", 3)
+    monkeypatch.setattr(export, "AT_ONCE", 3)
     for _ in range(3):
         site.submit()
     with CaptureQueriesContext(

@@ -16,7 +16,7 @@ from django.utils import timezone
 from audit.models import AuditEntry
 from competitions.catalog.models import Competition, CompetitionOrganizer, Series, Task
 from competitions.catalog.publishing import publish_due
-from competitions.leaderboards.sealing.commitments import commit_closed_boards
+from competitions.leaderboards.sealing import commit_closed_boards
 from competitions.teams.merging import merge_accept, merge_propose
 from competitions.teams.models import Team
 from tests.background import run_background

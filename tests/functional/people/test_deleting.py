@@ -18,7 +18,7 @@ from competitions.catalog.models import CompetitionOrganizer, Leaderboard
 from competitions.catalog.services import phase_reveal
 from competitions.discussions.following import follow_set
 from competitions.discussions.models import Post, Subscription
-from competitions.leaderboards.sealing.commitments import commit_closed_boards
+from competitions.leaderboards.sealing import commit_closed_boards
 from competitions.organize.drafts import draft_begin
 from competitions.organize.models import CompetitionDraft
 from competitions.people.deleting import (

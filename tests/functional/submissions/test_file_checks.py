@@ -18,7 +18,7 @@ from django.urls import reverse
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from competitions.catalog.models import Phase
-from competitions.leaderboards.sealing.commitments import unscored
+from competitions.leaderboards.sealing import unscored
 from competitions.runs import checks
 from competitions.runs.models import Run, RunEvent
 from competitions.runs.reruns import submission_repeat

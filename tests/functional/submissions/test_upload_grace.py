@@ -12,8 +12,7 @@ from django.urls import reverse
 from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.services import StillOpen, phase_reveal
 from competitions.leaderboards.picks import SELECTION_CLOSED, pick_add
-from competitions.leaderboards.sealing.commitments import NOT_CLOSED_YET, board_commit
-from competitions.leaderboards.sealing.reveal import reveal_planned
+from competitions.leaderboards.sealing import NOT_CLOSED_YET, board_commit, reveal_planned
 from competitions.resources.models import Upload
 from competitions.resources.uploads import upload_append, upload_begin
 from competitions.submissions.models import Submission

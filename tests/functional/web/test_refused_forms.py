@@ -16,7 +16,7 @@ from competitions.catalog.models import Phase
 from competitions.compute.models import Queue
 from competitions.factsheets.models import Question
 from competitions.factsheets.services import save_question
-from competitions.web.refused_forms import KEY
+from competitions.web.refusals import KEY
 from tests.permissions import user_client
 from tests.scenario import Scenario, person
 

@@ -37,7 +37,7 @@ from competitions.leaderboards import picks
 from competitions.leaderboards.models import Commitment, Entry, Pick
 from competitions.leaderboards.picks import pick_add
 from competitions.leaderboards.ranking.rules import Rule
-from competitions.leaderboards.sealing.commitments import commit_closed_boards
+from competitions.leaderboards.sealing import commit_closed_boards
 from competitions.resources.storage import open_stored, store_bytes
 from competitions.runs import dispatch
 from competitions.runs.leases import reports

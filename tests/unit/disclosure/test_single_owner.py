@@ -34,11 +34,10 @@ MAY_READ_STATES = {
     "competitions/catalog/queue_rights.py": "keeps sealed scores from queues whose owner may not see them",
     "competitions/bundles/pushing/guards.py": "refuses what would open a seal",
     "competitions/organize/editing/deletions.py": "keeps a board whose scores were recorded under its seal",
-    "competitions/leaderboards/reading/submission_scores.py": "reads the record ahead",
-    "competitions/leaderboards/commitment/amendments.py": "publishes what changes after that",
-    "competitions/leaderboards/sealing/commitments.py": "commits to sealed boards",
+    "competitions/leaderboards/reading/results.py": "reads the record ahead",
+    "competitions/leaderboards/commitment.py": "publishes what changes after that",
+    "competitions/leaderboards/sealing.py": "commits to sealed boards, and reveals",
     "competitions/teams/merging.py": "ends merges with a sealed phase",
-    "competitions/leaderboards/sealing/reveal.py": "reveals",
     "competitions/api/serializers/competitions.py": "publishes that a phase is sealed",
 }
 # An organizer's settings on outputs, likewise.

@@ -17,8 +17,7 @@ from competitions.disclosure.outputs import visible_streams
 from competitions.disclosure.readers import reader_for
 from competitions.disclosure.streams import LogStream
 from competitions.disclosure.uncertainty import Foreseen
-from competitions.leaderboards.reading.results import known_results
-from competitions.leaderboards.reading.submission_scores import load_boards, with_scores
+from competitions.leaderboards.reading.results import known_results, load_boards, with_scores
 from competitions.leaderboards.reading.uncertainty import foreseen_differences
 from competitions.leaderboards.uncertainty.asking import waiting_boards
 from competitions.organize.answers import ScoreOnScale

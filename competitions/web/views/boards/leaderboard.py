@@ -44,10 +44,10 @@ from competitions.leaderboards.reading.columns import (
     without_repeats,
 )
 from competitions.leaderboards.reading.export import csv_response
-from competitions.leaderboards.reading.submission_scores import load_boards
+from competitions.leaderboards.reading.results import load_boards
 from competitions.leaderboards.reading.uncertainty import board_uncertainty, row_uncertainty
 from competitions.leaderboards.removed_rows import removed_rows
-from competitions.leaderboards.sealing.commitments import board_commitment
+from competitions.leaderboards.sealing import board_commitment
 from competitions.web.conditional import RELEASE, board_etag, unless_unchanged
 from competitions.web.details import detailed_entries
 from competitions.web.markdown import has_markdown, wants_markdown

@@ -14,13 +14,12 @@ from accounts.views import person
 from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.services import phase_reveal
 from competitions.disclosure.scores import board_refusal, may_see_manifest, may_see_scores
-from competitions.leaderboards.commitment.amendments import board_amend, commitment_manifest
+from competitions.leaderboards.commitment import board_amend, commitment_manifest
 from competitions.leaderboards.models import RankChange
 from competitions.leaderboards.reading.board import board_page
 from competitions.leaderboards.reading.columns import page_columns
 from competitions.leaderboards.reading.uncertainty import comparison
-from competitions.leaderboards.sealing.commitments import board_commit, board_commitment
-from competitions.leaderboards.sealing.reveal import reveal_preview
+from competitions.leaderboards.sealing import board_commit, board_commitment, reveal_preview
 from competitions.web.forms import RevealForm, cleaned
 from competitions.web.presentation.charts import rank_chart
 from competitions.web.views.competitions import render_tab

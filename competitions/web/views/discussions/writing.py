@@ -23,7 +23,7 @@ from competitions.discussions.services import Draft, post_delete, post_edit, rep
 from competitions.discussions.texts import quoted
 from competitions.resources.rooms import takes_images
 from competitions.web.forms import cleaned
-from competitions.web.refused_forms import refusal_sentence
+from competitions.web.refusals import refusal_sentence
 from competitions.web.views.competitions import render_tab
 from competitions.web.views.discussions.forms import (
     FollowForm,

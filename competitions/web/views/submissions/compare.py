@@ -13,8 +13,13 @@ from accounts.views import person
 from competitions.disclosure.outputs import visible_streams
 from competitions.disclosure.readers import Reader
 from competitions.disclosure.receipts import disclosed_receipt
-from competitions.leaderboards.reading.results import BoardResults, known_results
-from competitions.leaderboards.reading.submission_scores import ScoredSubmission, load_boards, with_scores
+from competitions.leaderboards.reading.results import (
+    BoardResults,
+    ScoredSubmission,
+    known_results,
+    load_boards,
+    with_scores,
+)
 from competitions.runs.models import Run
 from competitions.runs.records.logs import log_text
 from competitions.submissions.access import visible_submissions

@@ -24,9 +24,14 @@ from competitions.factsheets.models import Question
 from competitions.factsheets.services import fact_sheet_questions
 from competitions.leaderboards.picks import may_choose, pick_add, pick_remove
 from competitions.leaderboards.ranking.fact_columns import comparisons
-from competitions.leaderboards.reading.results import known_results, score_position
+from competitions.leaderboards.reading.results import (
+    ScoredSubmission,
+    known_results,
+    load_boards,
+    score_position,
+    with_scores,
+)
 from competitions.leaderboards.reading.slices import run_slices
-from competitions.leaderboards.reading.submission_scores import ScoredSubmission, load_boards, with_scores
 from competitions.resources.downloads import stored_response
 from competitions.runs.models import Run, RunOutput
 from competitions.runs.queue.positions import queue_positions
@@ -45,7 +50,7 @@ from competitions.web.forms import AnnotationsForm, cleaned
 from competitions.web.presentation.runs import growing_context, run_history, run_stages, shown_log
 from competitions.web.presentation.usage import run_usages, usage_charts
 from competitions.web.progress import Progress, submission_progress, with_expected_start
-from competitions.web.refused_forms import back_to_form, entered_values
+from competitions.web.refusals import back_to_form, entered_values
 from competitions.web.submission_rows import build_rows
 from competitions.web.views.competitions import render_tab
 from competitions.web.visit import visit

@@ -20,8 +20,8 @@ from competitions.leaderboards.models import Pick
 from competitions.leaderboards.picks import may_choose
 from competitions.leaderboards.ranking.rules import Rule
 from competitions.leaderboards.ranking.values import deciding_column
-from competitions.leaderboards.reading.submission_scores import ScoredSubmission
-from competitions.leaderboards.reading.submissions_export import submissions_csv
+from competitions.leaderboards.reading.export import submissions_csv
+from competitions.leaderboards.reading.results import ScoredSubmission
 from competitions.resources.rooms import takes_uploads
 from competitions.resources.uploads import take_upload
 from competitions.submissions.access import tagged, team_submissions
@@ -34,7 +34,7 @@ from competitions.submissions.states import LIVE, Kind, State
 from competitions.teams.services import require_registration
 from competitions.web.forms import FileLookForm, SubmissionForm, cleaned
 from competitions.web.presentation.charts import own_chart
-from competitions.web.refused_forms import back_to_form, entered_values, wants_json
+from competitions.web.refusals import back_to_form, entered_values, wants_json
 from competitions.web.submission_rows import LAST, PAGE_SIZE, build_rows, drawn, submission_page
 from competitions.web.views.competitions import render_tab
 from competitions.web.visit import Visit, visit

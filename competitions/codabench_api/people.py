@@ -1,4 +1,4 @@
-"""A token for user name and password, as robots of Codabench ask for it."""
+"""Robots as people of the site: a token for user name and password, a registration and a team of one."""
 
 import base64
 from datetime import UTC, datetime, timedelta
@@ -12,7 +12,13 @@ from django.utils.crypto import salted_hmac
 from accounts.attempts import attempt_begin
 from accounts.models import TOKEN_PREFIX, ApiToken, Scope, User, token_create, token_digest
 from accounts.second_factor import SECOND_FACTOR_REQUIRED, lacks_second_factor
-from core.refusals import RefusalKind
+from competitions.catalog.models import Competition, Phase
+from competitions.catalog.services import current_rules
+from competitions.submissions.quota import allowances
+from competitions.submissions.refusals import PHASE_NOT_OPEN, PhaseClosed, QuotaUsed
+from competitions.teams.models import Registration
+from competitions.teams.services import find_registration, personal_team, register, require_registration
+from core.refusals import Refusal, RefusalKind
 
 TOKEN_NAME: Final = "Signed in with a password"
 TOKEN_DAYS: Final = 30
@@ -85,3 +91,36 @@ def _secret(user: User, expires_at: datetime) -> str:
 
 def _is_confirmed(user: User) -> bool:
     return user.is_robot or EmailAddress.objects.filter(user=user, verified=True).exists()
+
+
+def enrol(*, user: User, competition: Competition, now: datetime) -> Registration:
+    """Register under the current rules, and make a personal team if allowed. Raises why not."""
+    rules = current_rules(competition)
+    registration = register(user=user, competition=competition, rules_version=rules.number if rules else 0, now=now)
+    if registration.state == Registration.State.APPROVED:
+        personal_team(user=user, competition=competition, now=now)
+    return registration
+
+
+def may_submit(*, user: User, phase: Phase, now: datetime) -> str | None:
+    """The reason why this person cannot submit to the phase now, or None; enrols a service account."""
+    competition = phase.competition
+    try:
+        if user.is_robot and competition.admits_at_once(user) and find_registration(user, competition) is None:
+            enrol(user=user, competition=competition, now=now)
+        require_registration(user=user, competition=competition)
+        team = personal_team(user=user, competition=competition, now=now)
+        _require_time(phase, now)
+        for allowance in allowances(team_id=team.pk, phase=phase, now=now):
+            if not allowance.left:
+                raise QuotaUsed(limit=allowance.limit, period=allowance.period, resets_at=allowance.resets_at)
+    except Refusal as refusal:
+        return refusal.detail
+    return None
+
+
+def _require_time(phase: Phase, now: datetime) -> None:
+    if now < phase.opens_at:
+        raise PHASE_NOT_OPEN(phase=phase, opens_at=phase.opens_at)
+    if not phase.is_open(now):
+        raise PhaseClosed(phase, began_at=now, now=now)

@@ -1,4 +1,4 @@
-"""Entrances for agents: `/llms.txt`, as llmstxt.org has it, and the client's `SKILL.md`."""
+"""Entrances for programs: the sitemap and `robots.txt` of search engines; `/llms.txt` and `SKILL.md` for agents."""
 
 from functools import cache
 from typing import Final
@@ -6,12 +6,45 @@ from typing import Final
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.models import AnonymousUser
+from django.contrib.sitemaps import Sitemap
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
 from competitions.catalog.models import Competition
 from competitions.web.markdown import MEDIA_TYPE
+
+
+class CompetitionPages(Sitemap[Competition]):
+    """One of the pages of each competition."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.page = page
+
+    def items(self) -> QuerySet[Competition]:
+        return Competition.objects.visible_to(AnonymousUser()).order_by("pk")
+
+    def location(self, item: Competition) -> str:
+        return reverse(f"web:{self.page}", args=[item.slug])
+
+
+SITEMAPS = {page: CompetitionPages(page) for page in ("overview", "data", "rules", "leaderboard")}
+ROBOTS = """User-agent: *
+Disallow: /admin/
+Disallow: /api/
+Disallow: /accounts/
+Sitemap: {site}/sitemap.xml
+"""
+
+
+@login_not_required
+@require_safe
+def robots(request: HttpRequest) -> HttpResponse:
+    return HttpResponse(ROBOTS.format(site=settings.SITE_URL), content_type="text/plain; charset=utf-8")
+
 
 LISTED: Final = 50  # competitions, the newest first
 MAX_AGE_S: Final = 300

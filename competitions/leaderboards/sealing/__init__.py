@@ -1,1 +1,0 @@
-"""Sealed boards: the digest at the close, the reveal, and what proves it."""
