@@ -17,6 +17,7 @@ from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_K
 from django.contrib.sessions.backends.db import SessionStore
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from django.urls.resolvers import RoutePattern
 from django.utils import timezone
 
 from accounts.models import Profile
@@ -516,15 +517,22 @@ def discussion_arguments(site: Scenario) -> dict[str, Any]:
 
 
 def named_patterns() -> Iterator[tuple[str, URLPattern]]:
-    def walk(resolver: URLResolver, namespace: str) -> Iterator[tuple[str, URLPattern]]:
+    """Each URL by its name, with a pattern that has the arguments of all that it is included in."""
+
+    def walk(resolver: URLResolver, namespace: str, prefix: str) -> Iterator[tuple[str, URLPattern]]:
         for pattern in resolver.url_patterns:
+            route = f"{prefix}{pattern.pattern}"
             if isinstance(pattern, URLResolver):
                 inner = f"{namespace}{pattern.namespace}:" if pattern.namespace else namespace
-                yield from walk(pattern, inner)
+                yield from walk(pattern, inner, route if pattern.pattern.converters else prefix)
             else:
-                yield f"{namespace}{pattern.name or pattern.pattern}", pattern
+                name = f"{namespace}{pattern.name or pattern.pattern}"
+                if prefix:
+                    whole = RoutePattern(route, is_endpoint=True)
+                    pattern = URLPattern(whole, pattern.callback, pattern.default_args, pattern.name)
+                yield name, pattern
 
-    yield from walk(get_resolver(), "")
+    yield from walk(get_resolver(), "", "")
 
 
 BY_COMPETITION = (

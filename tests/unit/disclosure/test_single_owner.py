@@ -60,6 +60,7 @@ TEMPLATES_THAT_SAY_SEALED = {
     "boards.html",
     "leaderboard.html",
     "phases.html",
+    "settings.html",  # lists organizers with the right that administrators give
 }
 
 
