@@ -14,7 +14,7 @@ from competitions.bundles.importing.tasks import task_import
 from competitions.bundles.models import BundleImport
 from competitions.bundles.refusals import ORGANIZERS_ONLY, ORIGINAL_GONE
 from competitions.bundles.unpacking import unpacked
-from competitions.catalog.models import Competition, Task
+from competitions.catalog.models import Competition
 from competitions.catalog.rights import may_host
 from competitions.compute.models import Queue
 from competitions.resources.models import StoredFile
@@ -113,7 +113,11 @@ def _make(job: BundleImport, claimed: Claim) -> None:
         claimed.kept(),
     ):
         if job.kind == BundleImport.Kind.TASK:
-            task_import(source=folder, owner=job.owner, record=partial(_record_task, claimed))
+            task_import(
+                source=folder,
+                owner=job.owner,
+                record=lambda task: claimed.conclude(**end_fields(BundleImport.State.FINISHED, task=task)),
+            )
             return
         bundle_import(
             source=folder,
@@ -135,11 +139,6 @@ def _record_competition(claimed: Claim, imported: Imported) -> None:
     """Record the competition, inside the transaction that makes it. Raises `ClaimLost`."""
     report = imported.report.as_json()
     claimed.conclude(**end_fields(BundleImport.State.FINISHED, report=report, competition=imported.competition))
-
-
-def _record_task(claimed: Claim, task: Task) -> None:
-    """As `_record_competition`. Raises `ClaimLost`."""
-    claimed.conclude(**end_fields(BundleImport.State.FINISHED, task=task))
 
 
 def end_fields(state: str, **result: Any) -> dict[str, object]:
