@@ -12,9 +12,8 @@ from competitions.catalog.changes.board_rules import faults_of_board
 from competitions.catalog.changes.boards import change_board, new_board
 from competitions.catalog.models import Column, Competition, Leaderboard, Phase, setting_names
 from competitions.leaderboards.forms import ColumnForm, ColumnFormSet
-from competitions.organize.editing.change_form import CompetitionForm
+from competitions.organize.editing.change_form import CompetitionForm, browser_texts
 from competitions.organize.editing.phases import PhaseMoment
-from competitions.organize.workspace.editing import browser_texts
 from competitions.winners.lanes import impact_of_lane, save_lane
 from competitions.winners.models import Lane
 from core.confirmations import state_digest
