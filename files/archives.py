@@ -267,7 +267,8 @@ def _read_through(archive: zipfile.ZipFile, members: list[zipfile.ZipInfo], limi
                 while chunk := file.read(CHUNK_BYTES):
                     total += len(chunk)
                     if total > limits.unpacked_bytes:
-                        raise _unpacks_to_more(limits, what)
+                        most = f"{limits.unpacked_bytes:,} bytes, which is the limit"
+                        raise InvalidFile("zip_too_large", f"{what} unpacks to more than {most}.")
                     digest.update(chunk)
         except DAMAGED as error:
             raise InvalidFile(
@@ -276,12 +277,6 @@ def _read_through(archive: zipfile.ZipFile, members: list[zipfile.ZipInfo], limi
             ) from error
         if digests.setdefault(member.filename, digest.digest()) != digest.digest():
             raise _twice(member.filename, what)
-
-
-def _unpacks_to_more(limits: ArchiveLimits, what: str) -> InvalidFile:
-    return InvalidFile(
-        "zip_too_large", f"{what} unpacks to more than {limits.unpacked_bytes:,} bytes, which is the limit."
-    )
 
 
 def text_fault(path: Path, names: list[str], patterns: Iterable[str]) -> str | None:

@@ -1,5 +1,6 @@
 """Imports and clones in the background; a page and a call of the API show their progress."""
 
+from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 from typing import Any, Final
@@ -14,7 +15,7 @@ from competitions.bundles.importing.tasks import task_import
 from competitions.bundles.models import BundleImport
 from competitions.bundles.refusals import ORGANIZERS_ONLY, ORIGINAL_GONE
 from competitions.bundles.unpacking import unpacked
-from competitions.catalog.models import Competition, Task
+from competitions.catalog.models import Competition
 from competitions.catalog.rights import may_host
 from competitions.compute.models import Queue
 from competitions.resources.models import StoredFile
@@ -68,31 +69,34 @@ def waiting_imports() -> Any:
 @claims(waiting_imports, "owner", "queue", "file")
 def import_perform(job: BundleImport, claimed: Claim) -> None:
     """Make the competition, or record every fault; nothing if it is over or another process does it."""
-    if job.attempts > settings.BACKGROUND_ATTEMPTS:
-        claimed.release(**end_fields(BundleImport.State.FAILED, report=Report().as_json()))
-        log.error("import_given_up", bundle_import=job.pk)
+
+    def fail(why: Refusal | None) -> None:
+        report = why.report if isinstance(why, InvalidBundle) else Report()
+        if why is not None and not isinstance(why, InvalidBundle):  # such as no room left for the files
+            report = Report(faults=[Note(why.detail, file=job.file_name)])
+        claimed.release(**end_fields(BundleImport.State.FAILED, report=report.as_json()))
+
+    work_on_bundle("import", job, partial(_make, job, claimed), fail)
+
+
+def work_on_bundle(name: str, row: Any, work: Callable[[], None], fail: Callable[[Refusal | None], object]) -> None:
+    """Do the claimed row's work; `fail` records why it cannot be done, with None for a fault of ours."""
+    if row.attempts > settings.BACKGROUND_ATTEMPTS:
+        fail(None)
+        log.error(event=f"{name}_given_up", row=row.pk)
         return
-    _import(job, claimed)
+    try:
+        work()
+    except Refusal as refusal:
+        fail(refusal)
+    except (ClaimLost, Stopped):
+        log.warning(event=f"{name}_taken_over", row=row.pk)
+    except Exception:
+        fail(None)
+        raise
 
 
 IMPORT = jobs.Job(IMPORT_JOB, waiting=waiting_imports, perform=import_perform, queue=jobs.Queue.LONG)
-
-
-def _import(job: BundleImport, claimed: Claim) -> None:
-    def fail(report: Report) -> None:
-        claimed.release(**end_fields(BundleImport.State.FAILED, report=report.as_json()))
-
-    try:
-        _make(job, claimed)
-    except InvalidBundle as error:
-        fail(error.report)
-    except Refusal as refusal:  # such as no room left for the files
-        fail(Report(faults=[Note(refusal.detail, file=job.file_name)]))
-    except (ClaimLost, Stopped):
-        log.warning("import_taken_over", bundle_import=job.pk)
-    except Exception:
-        fail(Report())
-        raise
 
 
 def _make(job: BundleImport, claimed: Claim) -> None:
@@ -113,7 +117,11 @@ def _make(job: BundleImport, claimed: Claim) -> None:
         claimed.kept(),
     ):
         if job.kind == BundleImport.Kind.TASK:
-            task_import(source=folder, owner=job.owner, record=partial(_record_task, claimed))
+            task_import(
+                source=folder,
+                owner=job.owner,
+                record=lambda task: claimed.conclude(**end_fields(BundleImport.State.FINISHED, task=task)),
+            )
             return
         bundle_import(
             source=folder,
@@ -135,11 +143,6 @@ def _record_competition(claimed: Claim, imported: Imported) -> None:
     """Record the competition, inside the transaction that makes it. Raises `ClaimLost`."""
     report = imported.report.as_json()
     claimed.conclude(**end_fields(BundleImport.State.FINISHED, report=report, competition=imported.competition))
-
-
-def _record_task(claimed: Claim, task: Task) -> None:
-    """As `_record_competition`. Raises `ClaimLost`."""
-    claimed.conclude(**end_fields(BundleImport.State.FINISHED, task=task))
 
 
 def end_fields(state: str, **result: Any) -> dict[str, object]:

@@ -7,6 +7,7 @@ from typing import Any, Final
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Model
+from django.utils.text import capfirst
 
 from competitions.bundles.settings import bundle_places
 from competitions.catalog.models import Column, Competition, Leaderboard, Phase, Task
@@ -128,15 +129,10 @@ def _section(place: str, model: type[Model]) -> Iterator[str]:
         yield "| Setting | Name | Bundle | Default | |"
         yield "| --- | --- | --- | --- | --- |"
         for name in names:
-            field = model._meta.get_field(name)
+            field: Any = model._meta.get_field(name)
             key = f"`{places[name]}`" if name in places else ""
-            yield f"| {_label(field)} | `{name}` | {key} | {_default(field)} | {_help(field)} |"
+            yield f"| {capfirst(field.verbose_name)} | `{name}` | {key} | {_default(field)} | {_help(field)} |"
         yield ""
-
-
-def _label(field: Any) -> str:
-    label = str(field.verbose_name)
-    return label[:1].upper() + label[1:]
 
 
 def _default(field: Any) -> str:

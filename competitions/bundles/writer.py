@@ -109,7 +109,8 @@ class BundleWriter:
         used |= Q(solutions__competition=competition)
         used |= Q(checks__phases__in=phases, competition=competition)
         tasks = self.tasks = list(Task.objects.filter(used).distinct().order_by("pk"))
-        shared, own = self._shared_board(phases), written_settings(competition)
+        boards = [board for phase in phases for board in phase.leaderboards.all()]
+        shared, own = board_yaml(boards[0]) if boards else None, written_settings(competition)
         extra = own.pop("podium")
         return {
             "version": 2,
@@ -239,11 +240,6 @@ class BundleWriter:
             "smoke_task": None if phase.smoke_task is None else tasks.index(phase.smoke_task),
         }
         return {key: value for key, value in extra.items() if value is not None and value != "" and value is not False}
-
-    @staticmethod
-    def _shared_board(phases: list[Phase]) -> dict[str, object] | None:
-        boards = [board for phase in phases for board in phase.leaderboards.all()]
-        return board_yaml(boards[0]) if boards else None
 
 
 def fact_sheet_yaml(competition: Competition) -> dict[str, object]:

@@ -78,7 +78,10 @@ def _phase_warnings(phase: Phase) -> Iterator[ReadinessWarning]:
             phase.name,
             "There is no sample submission, so wrong ids of tables show only when they are scored. Add one.",
         )
-    yield from _smoke_warnings(phase)
+    if phase.smoke_task is not None and (why := phase.smoke_task.hidden_part(phase.competition)):
+        yield ReadinessWarning(
+            "smoke_task_hidden", phase.name, f"Code is refused, because its smoke run would show hidden data. {why}"
+        )
     for task in tasks:
         if has_foreign_image(task, phase):
             yield ReadinessWarning("image_of_task", f"{phase.name}, {task.name}", foreign_image_text(task, phase))
@@ -90,13 +93,6 @@ def _phase_warnings(phase: Phase) -> Iterator[ReadinessWarning]:
             yield ReadinessWarning(
                 "no_input", f"{phase.name}, {task.name}", "Code is accepted, but the task has no input data."
             )
-
-
-def _smoke_warnings(phase: Phase) -> Iterator[ReadinessWarning]:
-    if phase.smoke_task is not None and (why := phase.smoke_task.hidden_part(phase.competition)):
-        yield ReadinessWarning(
-            "smoke_task_hidden", phase.name, f"Code is refused, because its smoke run would show hidden data. {why}"
-        )
 
 
 @readiness_check

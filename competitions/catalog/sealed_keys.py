@@ -64,10 +64,6 @@ def phases_under_seal() -> QuerySet[Phase]:
     return Phase.objects.filter(is_set, revealed_at=None)
 
 
-def _scoring_boards(phase: Phase) -> QuerySet[Leaderboard]:
-    return Leaderboard.objects.filter(phase=phase, columns__kind=Column.Kind.SCORE)
-
-
 def _set_sealed(phase: Phase, columns: Sequence[ScoreColumn]) -> set[tuple[int, str]]:
     """Boards and keys of the scores that are sealed by the settings of today."""
     return {
@@ -100,7 +96,7 @@ def published_by(phase: Phase, tasks: Iterable[Task]) -> dict[str, Phase]:
     """Of `keys_under_seal_on`, those that an open board of this phase would show."""
     if phase.is_sealed or not phase.pk:
         return {}
-    boards = _scoring_boards(phase)
+    boards = Leaderboard.objects.filter(phase=phase, columns__kind=Column.Kind.SCORE)
     if phase.revealed_at is None:
         boards = boards.exclude(visibility=Leaderboard.Visibility.SEALED)
     shown = set(boards.order_by().values_list("columns__key", flat=True))

@@ -79,11 +79,6 @@ def _obstacles(user: User) -> Iterator[str]:
         yield "You are the only administrator of this site: make somebody else one."
 
 
-def _require_handed_over(user: User) -> None:
-    if sentences := obstacles(user):
-        raise HAND_OVER_FIRST(detail=" ".join(sentences))
-
-
 @transaction.atomic
 def deletion_ask(*, user: User, now: datetime, is_own_wish: bool = True) -> AccountDeletion:
     """Have the account deleted after a week; asked again, the first wish counts.
@@ -93,7 +88,8 @@ def deletion_ask(*, user: User, now: datetime, is_own_wish: bool = True) -> Acco
     user = User.objects.select_for_update(no_key=True).get(pk=user.pk)
     if user.deleted_at is not None:
         raise ALREADY_DELETED()
-    _require_handed_over(user)
+    if sentences := obstacles(user):
+        raise HAND_OVER_FIRST(detail=" ".join(sentences))
     defaults = {"asked_at": now, "due_at": now + WAITING_TIME}
     deletion, is_new = AccountDeletion.objects.get_or_create(user=user, defaults=defaults)
     if is_new:

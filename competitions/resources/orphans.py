@@ -96,7 +96,7 @@ BACKUP_RUNNING: Final = RefusalKind(
 def removals_held() -> Iterator[None]:
     """Keep every host of the site from removing stored files, for a backup.
 
-    Raises `BackupRunning` where one is made already. The claim waits for removals that hold the row, and is renewed until the end of the
+    Raises `BACKUP_RUNNING` where one is made already. The claim waits for removals that hold the row, and is renewed until the end of the
     block; it runs out by itself when the process is killed.
     """
     RemovalGuard.objects.get_or_create(pk=RemovalGuard.THE_ONE)

@@ -106,7 +106,7 @@ def upload_begin(
 ) -> Upload:
     """Announce an upload.
 
-    Raises `EmptyUpload`, `UploadTooLarge`, `TooManyUploads` or `UploadRoomUsed`; then nothing is kept. Weights and images
+    Raises `EMPTY_UPLOAD`, `UPLOAD_TOO_LARGE`, `TOO_MANY_UPLOADS` or `UPLOAD_ROOM_USED`; then nothing is kept. Weights and images
     (`is_environment`) may have tens of gigabytes; no request stores them.
     """
     name = clean_file_name(file_name)

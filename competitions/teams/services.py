@@ -266,10 +266,11 @@ def invite(*, team: Team, by: User, person: str, now: datetime) -> Invitation:
         raise refusals.UNKNOWN_PERSON(name=person)
     if (existing := find_team(user, team.competition)) is not None and not existing.is_personal:
         raise refusals.IN_ANOTHER_TEAM(who=person)
-    _retire_expired(team, now)
-    if team.invitations.filter(user=user, state=Invitation.State.OPEN).exists():
+    still_open = team.invitations.filter(state=Invitation.State.OPEN)
+    still_open.filter(expires_at__lte=now).update(state=Invitation.State.WITHDRAWN)
+    if still_open.filter(user=user).exists():
         raise refusals.ALREADY_INVITED(who=person)
-    taken = team.memberships.count() + team.invitations.filter(state=Invitation.State.OPEN).count()
+    taken = team.memberships.count() + still_open.count()
     if taken >= team.competition.max_team_size:
         raise refusals.TEAM_FULL(limit=team.competition.max_team_size)
     notify_person(
@@ -285,10 +286,6 @@ def invite(*, team: Team, by: User, person: str, now: datetime) -> Invitation:
     return Invitation.objects.create(
         team=team, user=user, named_as=person, invited_by=by, created_at=now, expires_at=expires_at
     )
-
-
-def _retire_expired(team: Team, now: datetime) -> None:
-    team.invitations.filter(state=Invitation.State.OPEN, expires_at__lte=now).update(state=Invitation.State.WITHDRAWN)
 
 
 @transaction.atomic

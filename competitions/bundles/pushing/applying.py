@@ -112,8 +112,8 @@ class Push:
             impact.append(
                 f"The rules get a new version. Everybody who registered accepts it again; that is {count} so far."
             )
-        if not is_rehearsal:
-            _follow(changed, changes)
+        if not is_rehearsal and any("fact_sheet" in change["path"] for change in changes):
+            questions_changed.send(sender=Question, competition=changed)  # boards show other answers
         return PushResult(changed.slug, before.version, after.version, changes, impact, self.reader.report, changed)
 
     def _create(self, now: datetime) -> PushResult:
@@ -229,9 +229,3 @@ def _impact_of_files(competition: Competition, changes: list[Change]) -> Iterato
         if count and any(change["path"] in files for change in changes):
             submissions = f"{count} submission{'' if count == 1 else 's'} ran with the former files"
             yield f"{task.name}: {submissions}. Their scores stay; run them again to compare them with new ones."
-
-
-def _follow(competition: Competition, changes: list[Change]) -> None:
-    """Boards show other answers of fact sheets where these changed."""
-    if any("fact_sheet" in change["path"] for change in changes):
-        questions_changed.send(sender=Question, competition=competition)

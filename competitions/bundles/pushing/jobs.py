@@ -7,14 +7,12 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-import structlog
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from accounts.models import User
-from competitions.bundles.imports import end_fields
+from competitions.bundles.imports import end_fields, work_on_bundle
 from competitions.bundles.models import CompetitionPush
 from competitions.bundles.pushing.applying import Push, PushResult, push_read
 from competitions.bundles.refusals import CHANGED_SINCE, NOT_COMPARED, FilesMissing
@@ -24,12 +22,10 @@ from competitions.resources.models import Resource, StoredFile, Upload
 from competitions.resources.storage import local_copy
 from competitions.resources.versions import resources_named_by
 from core.background import jobs
-from core.background.bounded import Stopped
-from core.background.rows import Claim, ClaimLost, claims
+from core.background.rows import Claim, claims
 from core.refusals import Refusal
 from files.bundles.faults import InvalidBundle
 
-log = structlog.get_logger(__name__)
 PUSH_JOB: Final = "competition-push"
 OURS: Final = "It could not be done by a fault of ours; the administrators find it in the log. Push again."
 KEPT: Final = timedelta(days=1)
@@ -80,31 +76,15 @@ def waiting_pushes() -> QuerySet[CompetitionPush]:
 @claims(waiting_pushes, "owner", "bundle")
 def push_perform(push: CompetitionPush, claimed: Claim) -> None:
     """Compare or apply; nothing when nobody wants it any more, or another process does it."""
-    if push.attempts > settings.BACKGROUND_ATTEMPTS:
-        claimed.release(**end_fields(State.FAILED, fault=OURS))
-        log.error("push_given_up", competition_push=push.pk)
-        return
-    _perform(push, claimed)
+
+    def fail(why: Refusal | None) -> None:
+        report = {"report": why.report.as_json()} if isinstance(why, InvalidBundle) else {}
+        claimed.release(**end_fields(State.FAILED, fault=why.detail if why is not None else OURS, **report))
+
+    work_on_bundle("push", push, partial(_compare_or_apply, push, claimed), fail)
 
 
 PUSH = jobs.Job(PUSH_JOB, waiting=waiting_pushes, perform=push_perform, queue=jobs.Queue.LONG)
-
-
-def _perform(push: CompetitionPush, claimed: Claim) -> None:
-    def fail(**result: object) -> None:
-        claimed.release(**end_fields(State.FAILED, **result))
-
-    try:
-        _compare_or_apply(push, claimed)
-    except InvalidBundle as error:
-        fail(fault=str(error), report=error.report.as_json())
-    except Refusal as refusal:
-        fail(fault=refusal.detail)
-    except (ClaimLost, Stopped):
-        log.warning("push_taken_over", competition_push=push.pk)
-    except Exception:
-        fail(fault=OURS)
-        raise
 
 
 def _compare_or_apply(push: CompetitionPush, claimed: Claim) -> None:

@@ -6,7 +6,7 @@ Models decide what a field may be. A change of a row that teams rely on comes wi
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.db.models import Manager, Model
@@ -36,20 +36,16 @@ def changed_values(stored: Model, values: FieldValues) -> dict[str, object]:
     """The values, by field, that differ from what is stored; names that are no field of it are left out."""
     fields = {field.name: field for field in type(stored)._meta.concrete_fields}
     many = {field.name for field in type(stored)._meta.many_to_many}
+    keys = {name: value.pk if isinstance(value, Model) else value for name, value in values.items()}
     changed = {
         name: value
         for name, value in values.items()
-        if name in fields and _key(value) != getattr(stored, fields[name].attname)
+        if name in fields and keys[name] != getattr(stored, fields[name].attname)
     }
     for name in many & set(values):
         if set(values[name] or ()) != set(getattr(stored, name).all()):
             changed[name] = values[name]
     return changed
-
-
-def _key(value: Any) -> Any:
-    """A row by its number, as its column has it."""
-    return value.pk if isinstance(value, Model) else value
 
 
 def editable_values(row: Model) -> dict[str, object]:

@@ -1,7 +1,7 @@
 """Phases: a time span with tasks, quotas, budget and boards; and who saw their sealed scores."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
@@ -11,19 +11,16 @@ from django.db.models import F, Q
 
 from accounts.models import User
 from competitions.catalog.models.competition import Competition
-from competitions.catalog.models.sections import (
-    SECTIONS,
-    BudgetSection,
-    DataSection,
-    EnvironmentSection,
-    GrowthSection,
-    IntakeSection,
-    IsolationSection,
-    OutputsSection,
-    QuotaSection,
-    ScheduleSection,
-    SmokeSection,
-)
+from competitions.catalog.models.sections.budget import BudgetSection
+from competitions.catalog.models.sections.data import DataSection
+from competitions.catalog.models.sections.environment import EnvironmentSection, IsolationSection
+from competitions.catalog.models.sections.growing import GrowthSection
+from competitions.catalog.models.sections.intake import IntakeSection
+from competitions.catalog.models.sections.outputs import OutputsSection
+from competitions.catalog.models.sections.quota import QuotaSection
+from competitions.catalog.models.sections.schedule import ScheduleSection
+from competitions.catalog.models.sections.section import Section
+from competitions.catalog.models.sections.smoke import SmokeSection
 from competitions.catalog.models.task import Task
 from competitions.resources.models import Resource, resource_field
 from core.fields import SHORT_TEXT, LongTextField, OneLineField
@@ -31,6 +28,20 @@ from workers.protocol.runtimes import image_contents
 
 if TYPE_CHECKING:
     from competitions.catalog.models.board import Leaderboard
+
+
+SECTIONS: Final[tuple[type[Section], ...]] = (
+    ScheduleSection,
+    QuotaSection,
+    IntakeSection,
+    DataSection,
+    SmokeSection,
+    BudgetSection,
+    EnvironmentSection,
+    IsolationSection,
+    GrowthSection,
+    OutputsSection,
+)
 
 
 class PhaseQuerySet(models.QuerySet["Phase"]):

@@ -22,7 +22,7 @@ def write_dataset(answers: parts.Answers, folder: Path, bounded: parts.Bounded) 
     """Write the bundle into an empty folder. The sample is random; of results there is none."""
     name = cast("DatasetChoice", answers.steps["dataset"])["dataset"]
     facts = dataset_facts(name)
-    splits = _splits(answers, facts)
+    splits = LSC_SPLITS if answers.start == "lsc" else (facts["split"] or "test",)  # each in a phase of its own
     parts.copy_program(folder, _program(name, facts))
     rows: dict[str, int | None] = {
         split: bounded(partial(_write_labels, answers, name, split, folder))["rows"] for split in splits
@@ -44,13 +44,6 @@ def write_dataset(answers: parts.Answers, folder: Path, bounded: parts.Bounded) 
         return None
     written = bounded(partial(_write_sample, name, splits[0], size, folder))
     return parts.Sample(Path(written["path"]), "Random baseline")
-
-
-def _splits(answers: parts.Answers, facts: DatasetFacts) -> tuple[str, ...]:
-    """Those that are scored, each in a phase of its own."""
-    if answers.start == "lsc":
-        return LSC_SPLITS
-    return (facts["split"] or "test",)
 
 
 def _program(name: str, facts: DatasetFacts) -> str:

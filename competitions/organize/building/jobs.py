@@ -6,8 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-import structlog
-from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
@@ -15,6 +13,7 @@ from django.utils.text import slugify
 
 from accounts.models import User
 from competitions.bundles.importing.importer import Imported, bundle_import
+from competitions.bundles.imports import work_on_bundle
 from competitions.catalog.models import Competition
 from competitions.catalog.publishing import NotReady, competition_publish
 from competitions.catalog.services import current_rules
@@ -32,12 +31,10 @@ from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import Kind, State
 from competitions.teams.services import register, team_create
 from core.background import jobs
-from core.background.bounded import Stopped
-from core.background.rows import Claim, ClaimLost, claims
+from core.background.rows import Claim, claims
 from core.refusals import Refusal
 from files.bundles.faults import InvalidBundle
 
-log = structlog.get_logger(__name__)
 BUILD_JOB: Final = "competition-build"
 OURS: Final = "It could not be built by a fault of ours; the administrators find it in the log. Try again."
 
@@ -102,32 +99,20 @@ def waiting_builds() -> QuerySet[CompetitionDraft]:
 @claims(waiting_builds, "owner", "competition")
 def build_perform(draft: CompetitionDraft, claimed: Claim) -> None:
     """Build the competition or store what is wrong; do nothing if it is done or another process does it."""
-    if draft.attempts > settings.BACKGROUND_ATTEMPTS:
-        claimed.release(build=CompetitionDraft.Build.FAILED, build_step="", build_faults=[OURS])
-        log.error("build_given_up", draft=draft.pk)
-        return
+
+    def fail(why: Refusal | None) -> None:
+        faults = [str(fault) for fault in why.report.faults[:20]] if isinstance(why, InvalidBundle) else []
+        if not isinstance(why, InvalidBundle):
+            faults = [why.detail if why is not None else OURS]
+        claimed.release(build=CompetitionDraft.Build.FAILED, build_step="", build_faults=faults)
+
     with claimed.kept():
-        _build(draft, claimed)
+        work_on_bundle("build", draft, partial(_make, draft, claimed), fail)
 
 
 BUILD: Final = jobs.Job(
     BUILD_JOB, waiting=waiting_builds, perform=build_perform, asked_at="asked_at", queue=jobs.Queue.LONG
 )
-
-
-def _build(draft: CompetitionDraft, claimed: Claim) -> None:
-    failed = partial(claimed.release, build=CompetitionDraft.Build.FAILED, build_step="")
-    try:
-        _make(draft, claimed)
-    except InvalidBundle as error:
-        failed(build_faults=[str(fault) for fault in error.report.faults[:20]])
-    except Refusal as refusal:
-        failed(build_faults=[refusal.detail])
-    except (ClaimLost, Stopped):
-        log.warning("build_taken_over", draft=draft.pk)
-    except Exception:
-        failed(build_faults=[OURS])
-        raise
 
 
 def _make(draft: CompetitionDraft, claimed: Claim) -> None:

@@ -78,7 +78,8 @@ def bundle_write_draft(
             file.role: (opened.enter_context(local_copy(file.file)), file.file_name)
             for file in draft.files.select_related("file")
         }
-        answers = Answers(draft.start, _steps(draft), files, _texts(draft))
+        steps = {step.slug: answered(draft, step.slug) or {} for step in draft_path(draft)}
+        answers = Answers(draft.start, steps, files, _texts(draft))
         return WRITERS[draft.start](answers, folder, partial(_run_bounded, is_wanted=is_wanted, every_s=every_s))
 
 
@@ -98,10 +99,6 @@ def _run_bounded(
     if answer["fault"]:
         raise CANNOT_BE_BUILT(detail=answer["fault"])
     return answer
-
-
-def _steps(draft: CompetitionDraft) -> dict[str, dict[str, object]]:
-    return {step.slug: answered(draft, step.slug) or {} for step in draft_path(draft)}
 
 
 def _texts(draft: CompetitionDraft) -> dict[str, str]:

@@ -12,9 +12,8 @@ from competitions.catalog.changes.board_rules import faults_of_board
 from competitions.catalog.changes.boards import change_board, new_board
 from competitions.catalog.models import Column, Competition, Leaderboard, Phase, setting_names
 from competitions.leaderboards.forms import ColumnForm, ColumnFormSet
-from competitions.organize.editing.change_form import CompetitionForm
+from competitions.organize.editing.change_form import CompetitionForm, browser_texts
 from competitions.organize.editing.phases import PhaseMoment
-from competitions.organize.workspace.editing import browser_texts
 from competitions.winners.lanes import impact_of_lane, save_lane
 from competitions.winners.models import Lane
 from core.confirmations import state_digest
@@ -62,9 +61,8 @@ class BoardForm(CompetitionForm):
         return self.row | stored_values(self.instance)
 
     def was_left(self, name: str, cleaned: Mapping[str, object], seen: str) -> bool:
-        return name.startswith(COLUMNS) or super().was_left(
-            name, cleaned, seen
-        )  # of columns `merge` asks field by field
+        # Of columns `merge` asks field by field.
+        return name.startswith(COLUMNS) or super().was_left(name, cleaned, seen)
 
     def field_news(self, name: str) -> str:
         return news_of_column(self.columns, name) if name.startswith(COLUMNS) else super().field_news(name)
@@ -86,14 +84,12 @@ class BoardForm(CompetitionForm):
 
     def clean(self) -> dict[str, object]:
         cleaned: dict[str, object] = super().clean() or self.cleaned_data
-        stored = self._stored_board() if self.instance.pk else None
+        rows = Leaderboard.objects.select_related("phase__competition__queue")
+        stored = rows.get(pk=self.instance.pk) if self.instance.pk else None
         entered = Leaderboard(phase=self.phase, visibility=str(cleaned.get("visibility", "")))
         for field, fault in faults_of_board(entered, stored):
             self.add_error(field, fault)
         return cleaned
-
-    def _stored_board(self) -> Leaderboard:
-        return Leaderboard.objects.select_related("phase__competition__queue").get(pk=self.instance.pk)
 
     def has_changed(self) -> bool:
         return super().has_changed() or self.columns.has_changed()

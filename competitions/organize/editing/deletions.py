@@ -1,7 +1,8 @@
 """Deletes tasks and boards once the effects are confirmed; refused where results would be lost."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 from django.db import transaction
 from django.db.models import Model, ProtectedError
@@ -11,6 +12,8 @@ from competitions.leaderboards.models import Commitment, Pick, RankChange
 from competitions.organize.refusals import DELETION_CHANGED, NOT_DELETED
 from competitions.winners.models import Place
 from core.confirmations import state_digest
+
+RowT = TypeVar("RowT", bound=Model)
 
 
 @dataclass(frozen=True)
@@ -84,28 +87,23 @@ def _of_task(task: Task, phases: list[Phase]) -> Iterator[str]:
 
 
 @transaction.atomic
-def board_delete(board: Leaderboard, confirmed: str) -> None:
-    """Delete a board once that was confirmed. Raises `DELETION_CHANGED` or `NOT_DELETED`."""
-    locked = Leaderboard.objects.select_for_update(of=("self",)).select_related("phase").get(pk=board.pk)
-    delete_row(locked, board_deletion(locked), confirmed)
-
-
-@transaction.atomic
-def task_delete(task: Task, competition: Competition, confirmed: str) -> None:
-    """Delete a task. Raises as `board_delete`."""
-    locked = Task.objects.select_for_update(of=("self",)).get(pk=task.pk)
-    delete_row(locked, task_deletion(locked, competition), confirmed)
-
-
-def delete_row(row: Model, deletion: Deletion, confirmed: str) -> None:
-    """Delete the row if exactly this was confirmed. Raises `NOT_DELETED` or `DELETION_CHANGED`."""
+def delete_confirmed(
+    row: RowT,
+    describe: Callable[[RowT], Deletion],
+    confirmed: str,
+    delete: Callable[[RowT], object] = lambda row: row.delete(),
+) -> Deletion:
+    """Delete a row if exactly this was confirmed. Raises `NOT_DELETED` or `DELETION_CHANGED`."""
+    locked: RowT = type(row)._default_manager.select_for_update(of=("self",)).get(pk=row.pk)
+    deletion = describe(locked)
     if deletion.refusals:
         raise NOT_DELETED(what=deletion.what, reasons=" ".join(deletion.refusals))
     if confirmed != deletion.confirmation:
         raise DELETION_CHANGED(what=deletion.what)
     try:
         with transaction.atomic():
-            row.delete()
+            delete(locked)
     except ProtectedError as error:  # a phase checks datasets by the task, or a check of it was run
         kinds = sorted({str(dependent._meta.verbose_name) for dependent in error.protected_objects})
         raise NOT_DELETED(what=deletion.what, reasons=f"It is needed by: {', '.join(kinds)}.") from error
+    return deletion

@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from django import forms
-from django.db import transaction
 from django.http import QueryDict
 from django.utils.text import slugify
 
@@ -15,7 +14,6 @@ from competitions.factsheets.models import Question
 from competitions.factsheets.services import delete_question, save_question
 from competitions.organize.editing.change_form import CompetitionForm
 from competitions.organize.editing.deletions import Deletion
-from competitions.organize.refusals import DELETION_CHANGED
 from competitions.submissions.models import Submission
 from competitions.teams.models import Registration, RegistrationQuestion
 from competitions.web.forms import offer
@@ -172,12 +170,8 @@ def _of_answers(question: AskedQuestion) -> Iterator[str]:
             yield "Its column leaves the boards."
 
 
-@transaction.atomic
-def remove_question(question: AskedQuestion, confirmed: str) -> None:
-    """Delete a question once exactly what that does was confirmed. Raises `DELETION_CHANGED`."""
-    deletion = question_deletion(question)
-    if confirmed != deletion.confirmation:
-        raise DELETION_CHANGED(what=deletion.what)
+def remove_question(question: AskedQuestion) -> None:
+    """Delete a question of either kind."""
     if isinstance(question, Question):
         delete_question(question)
     else:

@@ -11,7 +11,7 @@ from django.http import QueryDict
 from accounts.models import User
 from competitions.catalog.models import Competition, Phase, Solution, Task
 from competitions.organize.editing.change_form import ChangeForm
-from competitions.organize.editing.deletions import Deletion, delete_row
+from competitions.organize.editing.deletions import Deletion
 from competitions.resources.models import Resource, Upload
 from competitions.resources.versions import check_upload, count_uses, resource_replace
 from competitions.web.forms import offer
@@ -83,9 +83,3 @@ def resource_deletion(resource: Resource) -> Deletion:
     named = "1 task or phase uses it" if uses == 1 else f"{uses} tasks or phases use it"
     refusals = (f"{named}. Put other files in its place there first.",) if uses else ()
     return Deletion(f"the file “{resource.name}”", ("Its bytes go once nothing else points at them.",), refusals)
-
-
-@transaction.atomic
-def remove_resource(resource: Resource, confirmed: str) -> None:
-    """Delete a file that nothing uses. Raises `NOT_DELETED` or `DELETION_CHANGED`."""
-    delete_row(resource, resource_deletion(resource), confirmed)

@@ -49,7 +49,8 @@ def compare_solution(
             _require_same_schema(rule, after)
             moved = _count_moved(_parts(rule, before), _parts(fresh, after))
             facts = _differences(rule, before, after, moved=moved, left_out=before.height - given.height)
-            _remove_tables(folder)
+            for path_before in folder.glob(f"{table_reference.SOLUTION}.*"):
+                path_before.unlink()
             metric_file = folder / OWN_METRIC
             own = metric_file.read_bytes() if metric_file.exists() else None
             table_reference.write(folder, after, fresh, metric_file=own)
@@ -210,11 +211,6 @@ def _count_moved(before: pl.Series, after: pl.Series) -> int:
 def _ids(ids: pl.Series) -> str:
     count = "the id" if len(ids) == 1 else f"{len(ids):,} ids:"
     return f"{count} {join_values([ascii(value) for value in ids.head(SHOWN)], total=len(ids))}"
-
-
-def _remove_tables(folder: Path) -> None:
-    for path in folder.glob(f"{table_reference.SOLUTION}.*"):
-        path.unlink()
 
 
 def _try_on_sample(rule: Reference, folder: Path, sample: list[str] | None) -> None:

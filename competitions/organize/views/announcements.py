@@ -15,12 +15,12 @@ from django.views.decorators.http import require_http_methods, require_safe
 from accounts.views import person
 from competitions.catalog.models import Announcement, Competition
 from competitions.catalog.texts.announcements import announcement_save, announcement_withdraw
+from competitions.organize.editing.change_form import EditForm
 from competitions.organize.forms import SendForm
 from competitions.organize.models import OrganizersMail
 from competitions.organize.steps.common import Moment
 from competitions.organize.views.editing.changes import render_page
 from competitions.organize.views.workspace import managed_competition
-from competitions.organize.workspace.editing import EditForm
 from competitions.organize.workspace.mails import MAILS_A_DAY, MailForm, mail_send, recipients
 from competitions.web.visit import visit
 

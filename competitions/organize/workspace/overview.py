@@ -1,4 +1,4 @@
-"""The organizer's overview: what needs attention, numbers, and charts of the last weeks."""
+"""The organizer's overview: what needs attention, the queue, numbers, and charts of the last weeks."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -11,24 +11,27 @@ from django.urls import reverse
 
 from competitions.catalog.models import Competition
 from competitions.catalog.readiness import competition_warnings
+from competitions.compute.models import ComputeWorker, Queue
 from competitions.disclosure.readers import Reader
 from competitions.disclosure.scores import may_see_board
 from competitions.leaderboards.ranking.values import deciding_column
 from competitions.leaderboards.reading.board import baseline_entries, best_of_all_over_time
 from competitions.leaderboards.reading.results import load_boards
 from competitions.organize.models import CompetitionDay
-from competitions.organize.workspace.queue import queue_state
 from competitions.runs.accounting.gpu_hours import allowance
 from competitions.runs.models import Run
+from competitions.runs.queue.positions import queue_wait
 from competitions.runs.starting import unstarted_submissions
 from competitions.submissions.models import Submission
-from competitions.submissions.states import ORGANIZERS_OWN, Reason, State
+from competitions.submissions.states import HELD, ORGANIZERS_OWN, Reason, State
 from competitions.teams.models import Registration, Team
 from competitions.web.presentation.charts import baseline_levels, score_chart
 from core.design.charts import Axis, Chart, Point, Series, Tone
 
 DAYS: Final = 28
 MOST_COUNTED: Final = 100  # of what waits for somebody: more is not told apart
+MOST_RUNS: Final = 1000
+MOST_WORKERS: Final = 20  # that are listed, those heard of last
 HOUR_S: Final = 3600
 
 
@@ -98,7 +101,7 @@ def competition_numbers(
     week = sum(day.submitted for day in days if day.day > (now - timedelta(days=7)).date())
     teams = Team.objects.filter(competition=competition, merged_into=None, is_baseline=False).count()
     queued = Run.objects.filter(submission__phase__competition=competition, state=State.QUEUED)
-    waiting = queued[: 10 * MOST_COUNTED].count()
+    waiting = queued[:MOST_RUNS].count()
     return [
         ("Teams", f"{teams:,}"),
         ("Submissions", f"{total['submitted'] or 0:,}"),
@@ -230,3 +233,40 @@ def overview_context(competition: Competition, reader: Reader) -> dict[str, obje
         "numbers": competition_numbers(competition, days, now),
         "charts": [*counted[:1], *([best] if best is not None else []), *counted[1:]],
     }
+
+
+@dataclass(frozen=True)
+class QueueState:
+    """`wait_s`: interval until a run queued now would start; None with too little data."""
+
+    queue: Queue
+    workers: list[tuple[ComputeWorker, str]]
+    waiting: int
+    running: int
+    wait_s: tuple[float, float] | None
+    answering: int
+
+
+def queue_state(queue: Queue, now: datetime) -> QueueState:
+    """As it is at this instant, with the runs of all competitions that use it."""
+    workers = list(ComputeWorker.objects.filter(queue=queue).order_by("-last_seen_at")[:MOST_WORKERS])
+    runs = Run.objects.filter(queue=queue)
+    waiting = runs.filter(state=State.QUEUED)[:MOST_RUNS].count()
+    states = [(worker, worker_state(worker, now)) for worker in workers]
+    return QueueState(
+        queue=queue,
+        workers=states,
+        waiting=waiting,
+        running=runs.filter(state__in=HELD).count(),
+        wait_s=queue_wait(queue, waiting + 1, now=now),
+        answering=sum(state == "answers" for _, state in states),
+    )
+
+
+def worker_state(worker: ComputeWorker, now: datetime) -> str:
+    """One word for whether it takes runs."""
+    if worker.quarantined_at is not None:
+        return "quarantined"
+    if worker.is_silent(now):
+        return "silent"
+    return "drained" if worker.drained_at is not None else "answers"

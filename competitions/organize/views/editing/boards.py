@@ -1,6 +1,5 @@
 """Boards in the workspace: by phase, edited with their columns once the effects are confirmed."""
 
-from functools import partial
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, QueryDict
@@ -13,7 +12,7 @@ from competitions.disclosure.readers import Reader
 from competitions.leaderboards.reading.uncertainty import foreseen_differences, remarks_on_uncertainty
 from competitions.organize.editing.boards import BoardForm, LaneForm
 from competitions.organize.editing.change_form import ChangeForm
-from competitions.organize.editing.deletions import board_delete, board_deletion
+from competitions.organize.editing.deletions import board_deletion
 from competitions.organize.views.editing.changes import change_page, delete_page, render_page
 from competitions.organize.views.workspace import managed_competition
 from competitions.winners.models import Lane
@@ -68,9 +67,7 @@ def delete(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Say what goes with a board, then delete it."""
     competition = managed_competition(request, slug)
     chosen = get_object_or_404(Leaderboard.objects.select_related("phase"), pk=pk, phase__competition=competition)
-    return delete_page(
-        request, competition, tab="boards", deletion=board_deletion(chosen), delete=partial(board_delete, chosen)
-    )
+    return delete_page(request, competition, chosen, board_deletion, tab="boards")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

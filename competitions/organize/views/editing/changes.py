@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from competitions.catalog.models import Competition, Page, RulesVersion
 from competitions.organize.editing.change_form import ChangeForm, CompetitionForm
-from competitions.organize.editing.deletions import Deletion
+from competitions.organize.editing.deletions import Deletion, RowT, delete_confirmed
 from competitions.organize.forms import ConfirmedForm
 from competitions.web.forms import cleaned
 from competitions.web.visit import visit
@@ -45,18 +45,20 @@ def change_page(
 def delete_page(
     request: HttpRequest,
     competition: Competition | None,
+    row: RowT,
+    describe: Callable[[RowT], Deletion],
     *,
     tab: str,
-    deletion: Deletion,
-    delete: Callable[[str], None],
+    delete: Callable[[RowT], object] = lambda row: row.delete(),
 ) -> HttpResponse:
-    """Show the effects of deleting something; once confirmed, call `delete` and go to the list."""
+    """Show the effects of deleting a row; once they are confirmed, delete it and go to the list."""
     back_url = list_url(tab, competition)
     if request.method == "POST":
-        delete(cleaned(ConfirmedForm(request.POST))["confirmed"])
+        confirmed: str = cleaned(ConfirmedForm(request.POST))["confirmed"]
+        deletion = delete_confirmed(row, describe, confirmed, delete)
         messages.success(request, f"You deleted {deletion.what}.")
         return redirect(back_url)
-    context = {"deletion": deletion, "back_url": back_url}
+    context = {"deletion": describe(row), "back_url": back_url}
     return render_page(request, competition, "organize/editing/delete.html", context, tab=tab)
 
 

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts.views import person
 from competitions.catalog.models import Competition, Phase, Solution
 from competitions.organize.editing import data as slots
-from competitions.organize.editing.deletions import task_delete, task_deletion
+from competitions.organize.editing.deletions import task_deletion
 from competitions.organize.editing.tasks import TaskForm, competition_tasks
 from competitions.organize.forms import ConfirmedForm, SolutionForm, UploadForm
 from competitions.organize.views.access import answer_upload, upload_named
@@ -103,13 +103,7 @@ def task_remove(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Say what goes with a task, then delete it."""
     competition = managed_competition(request, slug)
     chosen = get_object_or_404(competition_tasks(competition), pk=pk)
-    return delete_page(
-        request,
-        competition,
-        tab="data",
-        deletion=task_deletion(chosen, competition),
-        delete=partial(task_delete, chosen, competition),
-    )
+    return delete_page(request, competition, chosen, partial(task_deletion, competition=competition), tab="data")
 
 
 def _slot(competition: Competition, owner: str, pk: int, name: str) -> slots.Slot:
@@ -158,13 +152,13 @@ def solution_rows(competition: Competition) -> list[SolutionRow]:
     runs = Submission.objects.filter(solution__in=solutions).order_by("pk") if solutions else []
     latest = {submission.solution_id: submission for submission in runs}
     return [
-        SolutionRow(solution, [phase for phase in phases if _shares_a_task(phase, solution)], latest.get(solution.pk))
+        SolutionRow(
+            solution,
+            [phase for phase in phases if set(phase.tasks.all()) & set(solution.tasks.all())],
+            latest.get(solution.pk),
+        )
         for solution in solutions
     ]
-
-
-def _shares_a_task(phase: Phase, solution: Solution) -> bool:
-    return bool(set(phase.tasks.all()) & set(solution.tasks.all()))
 
 
 def _solution(competition: Competition, pk: int) -> Solution:

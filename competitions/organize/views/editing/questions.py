@@ -1,7 +1,6 @@
 """Questions in the workspace: of the registration and of the fact sheet."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any, Final
 
 from django.db.models import QuerySet
@@ -59,7 +58,5 @@ def delete(request: HttpRequest, slug: str, kind: str, pk: int) -> HttpResponse:
     """Say what goes with a question, then delete it."""
     competition = managed_competition(request, slug)
     chosen = get_object_or_404(_rows(competition, kind), pk=pk)
-    deletion = editing.question_deletion(chosen)
-    return delete_page(
-        request, competition, tab="questions", deletion=deletion, delete=partial(editing.remove_question, chosen)
-    )
+    remove = editing.remove_question
+    return delete_page(request, competition, chosen, editing.question_deletion, tab="questions", delete=remove)

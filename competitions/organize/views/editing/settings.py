@@ -11,11 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from accounts.views import person
 from competitions.catalog import publishing
 from competitions.catalog.models import Competition, CompetitionOrganizer, SealedUse
-from competitions.catalog.organizers import (
-    organizer_add,
-    organizer_remove,
-    organizer_sees_sealed,
-)
+from competitions.catalog.organizers import organizer_add, organizer_remove, organizer_sees_sealed
 from competitions.catalog.readiness import competition_warnings
 from competitions.organize.building.removal import competition_delete
 from competitions.organize.forms import OrganizerForm, PlanForm, VisibilityForm

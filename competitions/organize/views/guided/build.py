@@ -106,15 +106,11 @@ def _context(draft: CompetitionDraft) -> dict[str, object]:
     return {"draft": draft, "open_step": first_open(draft), "result": trial_result(draft)}
 
 
-def _targets(draft: CompetitionDraft) -> list[dict[str, object]]:
-    """The distributions of the targets of a table."""
-    return column_shapes(draft, answer_texts(draft, "columns", "targets"))
-
-
 @require_safe
 def trial(request: HttpRequest, key: UUID) -> HttpResponse:
     draft = own_draft(request, key)
-    context = _context(draft) | {"rail": step_rail(draft, "trial"), "targets": _targets(draft)}
+    targets = column_shapes(draft, answer_texts(draft, "columns", "targets"))
+    context = _context(draft) | {"rail": step_rail(draft, "trial"), "targets": targets}
     return render(request, "organize/guided/trial.html", context)
 
 

@@ -1,7 +1,6 @@
 """An organizer's files: shared programs and data, their versions, and people with access."""
 
 from collections.abc import Callable
-from functools import partial
 from uuid import UUID
 
 from django.conf import settings
@@ -106,5 +105,4 @@ def download(request: HttpRequest, key: UUID) -> HttpResponseBase:
 def delete(request: HttpRequest, key: UUID) -> HttpResponse:
     """Say what keeps a file, or delete it."""
     chosen = get_object_or_404(resources.own_resources(person(request)), key=key)
-    deletion = resources.resource_deletion(chosen)
-    return delete_page(request, None, tab="files", deletion=deletion, delete=partial(resources.remove_resource, chosen))
+    return delete_page(request, None, chosen, resources.resource_deletion, tab="files")

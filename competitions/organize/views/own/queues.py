@@ -40,8 +40,6 @@ WORKER_ACTIONS: Final[Mapping[str, tuple[str, Callable[[QuerySet[ComputeWorker]]
     "undrain": ("is back in service", undrain_workers),
     "release": ("is released from quarantine", release_workers),
 }
-
-
 SIZES: Final = ("max_image_bytes", "environment_bytes")
 
 
@@ -58,11 +56,6 @@ def with_loads(queues: QuerySet[Queue]) -> QuerySet[Queue]:
         running=Count("runs", filter=Q(runs__state__in=HELD), distinct=True),
         oldest_at=Min("runs__queued_at", filter=waits),
     )
-
-
-def running_on(queue: Queue) -> int:
-    """The number of runs that its workers hold now."""
-    return Run.objects.filter(queue=queue, state__in=HELD).count()
 
 
 class QueueForm(ChangeForm):
@@ -168,15 +161,15 @@ def token(request: HttpRequest, name: str) -> HttpResponse:
     chosen, values = _own(request, name), cleaned(TokenForm(request.POST))
     is_new = values["action"] == "issue"
     if chosen.token_digest and not values["confirmed"]:
-        context = {"queue": chosen, "is_new": is_new, "running": running_on(chosen)}
-        return render_page(request, None, "organize/own/token.html", context, tab="queues")
-    if is_new:
-        secret = queue_issue_token(chosen)
-        context = {"queue": chosen, "secret": secret}
-        return render_page(request, None, "organize/own/token.html", context, tab="queues")
-    queue_revoke_token(chosen)
-    messages.success(request, f"No worker of {chosen} is let in from now on. Make a new token to go on.")
-    return redirect("organize:queue", chosen.name)
+        running = Run.objects.filter(queue=chosen, state__in=HELD).count()
+        context = {"queue": chosen, "is_new": is_new, "running": running}
+    elif is_new:
+        context = {"queue": chosen, "secret": queue_issue_token(chosen)}
+    else:
+        queue_revoke_token(chosen)
+        messages.success(request, f"No worker of {chosen} is let in from now on. Make a new token to go on.")
+        return redirect("organize:queue", chosen.name)
+    return render_page(request, None, "organize/own/token.html", context, tab="queues")
 
 
 @require_POST

@@ -1,11 +1,9 @@
 """An organizer's series: competitions that belong together."""
 
 from datetime import datetime
-from functools import partial
 from typing import ClassVar
 
 from django import forms
-from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404
@@ -16,7 +14,7 @@ from accounts.models import User
 from accounts.views import person
 from competitions.catalog.models import Series
 from competitions.organize.editing.change_form import ChangeForm
-from competitions.organize.editing.deletions import Deletion, delete_row
+from competitions.organize.editing.deletions import Deletion
 from competitions.organize.hosts import require_host
 from competitions.organize.views.editing.changes import change_page, delete_page, render_page
 from files.text import free_name
@@ -65,12 +63,6 @@ def series_deletion(series: Series) -> Deletion:
     return Deletion(f"the series “{series.title}”", (stay,) if tracks else (), ())
 
 
-@transaction.atomic
-def remove_series(series: Series, confirmed: str) -> None:
-    """Delete a series once exactly what that does was confirmed. Raises `DELETION_CHANGED`."""
-    delete_row(series, series_deletion(Series.objects.select_for_update().get(pk=series.pk)), confirmed)
-
-
 @require_safe
 def series_list(request: HttpRequest) -> HttpResponse:
     """The asker's series with their tracks."""
@@ -98,5 +90,4 @@ def series(request: HttpRequest, slug: str = "") -> HttpResponse:
 def delete(request: HttpRequest, slug: str) -> HttpResponse:
     """Say what goes with a series, then delete it."""
     chosen = get_object_or_404(own_series(person(request)), slug=slug)
-    deletion = series_deletion(chosen)
-    return delete_page(request, None, tab="series", deletion=deletion, delete=partial(remove_series, chosen))
+    return delete_page(request, None, chosen, series_deletion, tab="series")
