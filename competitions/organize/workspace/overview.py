@@ -20,7 +20,7 @@ from competitions.organize.models import CompetitionDay
 from competitions.organize.workspace.queue import queue_state
 from competitions.runs.accounting.gpu_hours import allowance
 from competitions.runs.models import Run
-from competitions.runs.starting import unstarted_submissions
+from competitions.runs.services import unstarted_submissions
 from competitions.submissions.models import Submission
 from competitions.submissions.states import ORGANIZERS_OWN, Reason, State
 from competitions.teams.models import Registration, Team

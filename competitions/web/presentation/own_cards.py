@@ -15,7 +15,7 @@ from competitions.leaderboards.ranking.values import primary_column
 from competitions.leaderboards.reading.submission_scores import load_boards
 from competitions.people.public import entry_ranks
 from competitions.submissions.models import Submission
-from competitions.submissions.quota import Left, least_left
+from competitions.submissions.quota import Allowance, least_left
 from competitions.submissions.states import LIVE
 from competitions.web.presentation.listing import shown_phase
 from competitions.web.presentation.timeline import Deadline, next_deadline
@@ -43,7 +43,7 @@ class OwnCard:
     competition: Competition
     phase: Phase | None
     standing: Standing | None
-    left: Left | None
+    left: Allowance | None
     running: int
     deadline: Deadline | None
 
