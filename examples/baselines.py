@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Baseline:
     """One submission and its expected end.
 
@@ -16,11 +16,11 @@ class Baseline:
     name: str
     title: str
     description: str
-    kind: Literal["prediction", "code"]
+    kind: Literal["prediction", "code"] = "prediction"
     phase: str
     filename: str
-    outcome: Literal["finished", "failed"]
-    reason: str | None
+    outcome: Literal["finished", "failed"] = "finished"
+    reason: str | None = None
     metric: str
     score_range: tuple[float, float] | None
     also_by: tuple[str, ...] = ()

@@ -1,7 +1,9 @@
 """Writing a bundle folder: the YAML, the example's own files, and the generated data."""
 
 import argparse
+import io
 import shutil
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,15 +12,20 @@ import yaml
 
 OPEN_FOR = timedelta(days=365)
 OVERVIEW = {"Overview": "pages/overview.md"}
+ZIP_TIME = (2020, 1, 1, 0, 0, 0)  # equal content, equal file
+
+
+def require_empty(dest: Path, now: datetime | None = None) -> None:
+    """Raise `ValueError` for `now` without a time zone, or a `dest` with something in it."""
+    if now is not None and now.tzinfo is None:
+        raise ValueError("`now` needs a time zone, for instance datetime.now(UTC)")
+    if dest.exists() and any(dest.iterdir()):
+        raise ValueError(f"{dest} is not empty; give a folder that does not exist yet")
 
 
 def copy_parts(source: Path, dest: Path, names: Sequence[str]) -> None:
-    """Copy programs and pages of an example into its bundle.
-
-    Raises `ValueError` if `dest` has something in it: nothing is overwritten.
-    """
-    if dest.exists() and any(dest.iterdir()):
-        raise ValueError(f"{dest} is not empty; give a folder that does not exist yet")
+    """Copy programs and pages of an example into its bundle. Raises `ValueError` if it is not empty."""
+    require_empty(dest)
     dest.mkdir(parents=True, exist_ok=True)
     for name in names:
         shutil.copytree(source / name, dest / name, ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))
@@ -65,6 +72,28 @@ def benchmark(
 def instant(moment: datetime) -> str:
     """A date as Codabench's documentation writes it, in UTC."""
     return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def instant_z(moment: datetime) -> str:
+    """A date as ISO 8601 has it, in UTC."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def filled(page: Path, values: Mapping[str, object]) -> str:
+    """The text of a page, with a value for each name in braces."""
+    text = page.read_text()
+    for name, value in values.items():
+        text = text.replace(f"{{{name}}}", str(value))
+    return text
+
+
+def zipped(members: Mapping[str, bytes]) -> bytes:
+    """A zip file with these members."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(zipfile.ZipInfo(name, ZIP_TIME), content, zipfile.ZIP_DEFLATED)
+    return packed.getvalue()
 
 
 def main(name: str, build: Callable[..., Path], argv: Sequence[str] | None = None) -> int:

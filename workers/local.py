@@ -17,12 +17,13 @@ from typing import Any, Final
 from workers.agent.context import Worker
 from workers.agent.host.cache import Make, StagingCache
 from workers.agent.host.facts import host_record
-from workers.agent.host.gpus import Gpu, GpuSource, NoGpus, find_gpus
+from workers.agent.host.gpus import GpuSource, find_gpus
 from workers.agent.runs.execution import RunExecution
 from workers.agent.runs.state import RunFolder, lease_key
 from workers.agent.site.client import SiteClient
 from workers.engines import engine_for
 from workers.errors import SandboxError
+from workers.protocol.hosts import Gpu
 from workers.protocol.jobs import Job
 from workers.protocol.results import Complete
 from workers.sandbox.output_volume import loop_mounts_work
@@ -109,7 +110,7 @@ def run_locally(job: Job, *, environments: Path | None = None, any_mirror: bool 
         )
     os.umask(0o022)  # staged files are read by the container's user
     with tempfile.TemporaryDirectory(prefix="podium-run-") as scratch:
-        gpus = find_gpus() if job.gpus else NoGpus()
+        gpus = find_gpus() if job.gpus else GpuSource()
         devices = gpus.devices()
         if job.gpus and not devices:
             raise CannotRunHere(NO_GPU)

@@ -15,7 +15,6 @@ from typer import TyperException
 
 from podium.commands import (
     accounts,
-    agents,
     boards,
     code,
     competitions,
@@ -30,7 +29,7 @@ from podium.errors import PodiumError
 
 WRONG_USE = 2  # the exit status, also of wrong input
 app = typer.Typer(name="podium", no_args_is_help=True, pretty_exceptions_enable=False)
-for group in (accounts, competitions, submissions, running, boards, notifications, local, agents):
+for group in (accounts, competitions, submissions, running, boards, notifications, local):
     app.registered_commands += group.app.registered_commands
 app.add_typer(teams.app, name="team")
 app.add_typer(code.app, name="competition")

@@ -2,9 +2,12 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr
+
+if TYPE_CHECKING:
+    from podium.client import Client
 
 FINAL: Final = ("finished", "failed", "cancelled")
 Kind = Literal["prediction", "code", "dataset"]
@@ -277,19 +280,6 @@ class Verdict(_Answer):
     advice: str
 
 
-class Waiter(Protocol):
-    """The part of `Client` that submissions use."""
-
-    def wait(
-        self,
-        number: int,
-        *,
-        timeout_s: float | None = None,
-        on_change: Callable[["Submission"], None] | None = None,
-        check: bool = True,
-    ) -> "Submission": ...
-
-
 class Submission(_Answer):
     """A submission as it was when the site answered.
 
@@ -318,7 +308,7 @@ class Submission(_Answer):
     tags: list[str] = []
     commit: str = ""
     link: str = ""
-    _client: Waiter | None = PrivateAttr(default=None)
+    _client: "Client | None" = PrivateAttr(default=None)
 
     @property
     def is_final(self) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from competitions.catalog.changes.impact import impact_check
 from competitions.catalog.models import Budget, Competition, Phase
 from competitions.runs.models import Run
-from competitions.runs.starting import unstarted_submissions
+from competitions.runs.services import unstarted_submissions
 from competitions.submissions.states import LIVE, Kind, State
 
 BUDGET: Final = (*(field.name for field in fields(Budget)), "docker_image")

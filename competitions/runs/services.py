@@ -1,14 +1,15 @@
-"""Cancelling and re-running runs, running a winner's code again, and runs of teams that merge."""
+"""Starting, cancelling and re-running runs, a winner's code run again, and runs of teams that merge."""
 
 from collections.abc import Collection
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from accounts.models import User
-from competitions.catalog.models import Phase, Task
+from competitions.catalog.models import Competition, Phase, Task
 from competitions.environments.choice import NO_ENVIRONMENT, Environment
 from competitions.resources.models import StoredFile
 from competitions.runs import refusals
@@ -22,6 +23,9 @@ from competitions.submissions.refusals import MERGE_OVER_QUOTA, NOTHING_TO_RUN
 from competitions.submissions.states import HELD, Kind, State
 from competitions.teams.models import Team
 from core.background.rows import asker_key
+from core.refusals import Refusal
+
+MOST_AT_ONCE: Final = 200  # submissions that one press starts: each is a transaction of its own in the request
 
 
 @transaction.atomic
@@ -145,3 +149,46 @@ def _require_quota(team: Team, absorbed: Team) -> None:
         used, limit = charged.filter(phase=phase).count(), phase.max_submissions
         if limit is not None and used > limit:
             raise MERGE_OVER_QUOTA(phase=phase, used=used, limit=limit)
+
+
+def unstarted_submissions(competition: Competition) -> QuerySet[Submission]:
+    """Those that wait for an organizer, oldest first; what is disqualified waits for nobody."""
+    rows = Submission.objects.filter(phase__competition=competition, status=State.UNSTARTED, disqualified_at=None)
+    return rows.order_by("pk")
+
+
+@transaction.atomic
+def submission_start(*, submission: Submission, actor: str, now: datetime) -> int:
+    """Queue the runs that wait for the organizers, where the competition runs now; returns how many.
+
+    Raises `NOTHING_TO_START`.
+    """
+    runs = [run for run in locked_runs(submission) if run.state == State.UNSTARTED]
+    if not runs:
+        raise refusals.NOTHING_TO_START(number=submission.pk, state=State(submission.status).label)
+    phase = submission.phase
+    for run in runs:
+        run_move(
+            run,
+            target=State.QUEUED,
+            actor=actor,
+            now=now,
+            queue_id=phase.competition.queue_id,
+            priority=phase.priority,
+            queued_at=now,
+            not_before=now,
+        )
+    return len(runs)
+
+
+def waiting_start(*, competition: Competition, actor: str, now: datetime) -> tuple[int, int]:
+    """Start the `MOST_AT_ONCE` oldest that wait; returns how many were started, and how many still wait."""
+    started = 0
+    waiting = unstarted_submissions(competition)
+    for submission in waiting.select_related("phase__competition")[:MOST_AT_ONCE]:
+        try:
+            started += submission_start(submission=submission, actor=actor, now=now) > 0
+        except Refusal as refusal:  # another organizer, or its team, was faster
+            if refusal.code != refusals.NOTHING_TO_START.code:
+                raise
+    return started, waiting.count()

@@ -31,7 +31,7 @@ class Allowance:
     period: str  # as in a sentence: "of today", "of this week", "of this phase"
     limit: int
     used: int
-    resets_at: datetime | None  # None: never
+    resets_at: datetime | None = None  # None: never, or not asked
 
     @property
     def left(self) -> int:
@@ -89,16 +89,7 @@ def _counts_since(phase: Phase, now: datetime) -> datetime | None:
     return midnight if phase.max_submissions_per_week is None else min(midnight, week_began_at(phase, now))
 
 
-@dataclass(frozen=True)
-class Left:
-    """The number of submissions that a team has left, of the limit of which it has the least."""
-
-    left: int
-    limit: int
-    period: str
-
-
-def least_left(teams: Mapping[Phase, int], now: datetime) -> dict[int, Left]:
+def least_left(teams: Mapping[Phase, int], now: datetime) -> dict[int, Allowance]:
     """The tightest limit of each phase for its team, by the phase's number, in one query.
 
     Phases without a limit are left out, and only what a limit is about is counted.
@@ -126,14 +117,14 @@ def least_left(teams: Mapping[Phase, int], now: datetime) -> dict[int, Left]:
     return {phase.pk: left for phase in teams if (left := _least(phase, used.get(phase.pk, {}))) is not None}
 
 
-def _least(phase: Phase, used: Mapping[str, int]) -> Left | None:
+def _least(phase: Phase, used: Mapping[str, int]) -> Allowance | None:
     limits = (
-        (phase.max_submissions_per_day, used.get("day", 0), "today"),
-        (phase.max_submissions_per_week, used.get(phase.quota_week, 0), "this week"),
-        (phase.max_submissions, used.get("total", 0), "in all"),
+        ("today", phase.max_submissions_per_day, used.get("day", 0)),
+        ("this week", phase.max_submissions_per_week, used.get(phase.quota_week, 0)),
+        ("in all", phase.max_submissions, used.get("total", 0)),
     )
-    known = [Left(max(limit - count, 0), limit, period) for limit, count, period in limits if limit is not None]
-    return min(known, key=lambda left: left.left) if known else None
+    known = [Allowance(period, limit, count) for period, limit, count in limits if limit is not None]
+    return min(known, key=lambda allowance: allowance.left, default=None)
 
 
 def week_period(phase: Phase) -> str:

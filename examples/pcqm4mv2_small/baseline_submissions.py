@@ -4,7 +4,6 @@ import csv
 import gzip
 import io
 import json
-import zipfile
 from dataclasses import asdict
 from pathlib import Path
 
@@ -12,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from examples.baselines import Baseline
+from examples.writing import zipped
 from scoring import reference
 from scoring.formats.submissions import official_filename
 
 from .bundle import DATASET, SLUG, TEST_SPLITS
 
 HERE = Path(__file__).resolve().parent
-ZIP_TIME = (2020, 1, 1, 0, 0, 0)  # equal content, equal file
 # The ridge comes to 0.342 eV on the small sizes; other versions of its libraries may differ in the last digits.
 RIDGE_MAE_EV = (0.30, 0.38)
 EXACT_EV = 1e-4
@@ -51,11 +50,8 @@ def _constant(bundle: Path, dest: Path, split: str, value_ev: float) -> Baseline
         name=f"constant-{split}",
         title="Constant",
         description="The median gap of the training molecules for every molecule.",
-        kind="prediction",
         phase=split,
         filename=filename,
-        outcome="finished",
-        reason=None,
         metric="mae",
         score_range=(mae - EXACT_EV, mae + EXACT_EV),
         also_by=("team 1",) if split == "test-dev" else (),
@@ -65,7 +61,7 @@ def _constant(bundle: Path, dest: Path, split: str, value_ev: float) -> Baseline
 def _ridge(dest: Path, train: Path) -> Baseline:
     program = (HERE / "baselines" / "morgan_ridge" / "predict.py").read_bytes()
     filename = "morgan_ridge.zip"
-    (dest / filename).write_bytes(_zip({"predict.py": program, "train.csv.gz": train.read_bytes()}))
+    (dest / filename).write_bytes(zipped({"predict.py": program, "train.csv.gz": train.read_bytes()}))
     return Baseline(
         competition=SLUG,
         name="morgan-ridge",
@@ -74,8 +70,6 @@ def _ridge(dest: Path, train: Path) -> Baseline:
         kind="code",
         phase="test-dev",
         filename=filename,
-        outcome="finished",
-        reason=None,
         metric="mae",
         score_range=RIDGE_MAE_EV,
         also_by=("team 2",),
@@ -84,7 +78,7 @@ def _ridge(dest: Path, train: Path) -> Baseline:
 
 def _overrun(dest: Path) -> Baseline:
     filename = "overrun.zip"
-    (dest / filename).write_bytes(_zip({"predict.py": (HERE / "baselines" / "overrun" / "predict.py").read_bytes()}))
+    (dest / filename).write_bytes(zipped({"predict.py": (HERE / "baselines" / "overrun" / "predict.py").read_bytes()}))
     return Baseline(
         competition=SLUG,
         name="overrun",
@@ -113,12 +107,4 @@ def _truth(bundle: Path, split: str) -> npt.NDArray[np.float64]:
 def _npz(predictions: npt.NDArray[np.float32]) -> bytes:
     packed = io.BytesIO()
     np.savez_compressed(packed, y_pred=predictions)
-    return packed.getvalue()
-
-
-def _zip(members: dict[str, bytes]) -> bytes:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in members.items():
-            archive.writestr(zipfile.ZipInfo(name, ZIP_TIME), content, zipfile.ZIP_DEFLATED)
     return packed.getvalue()

@@ -12,9 +12,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
-import yaml
 
 import scoring
+from examples.writing import filled, instant_z, require_empty, write_yaml
 from scoring import reference
 from scoring.formats.submissions import official_filename
 
@@ -44,10 +44,6 @@ class _Phase:
     visibility: str
     description: str
 
-    @property
-    def name(self) -> str:
-        return self.split
-
 
 PHASES = (
     _Phase("test-dev", "public", "Scores appear on the leaderboard as soon as a submission is scored."),
@@ -58,22 +54,10 @@ PHASES = (
 def build_bundle(dest: Path, *, now: datetime, sizes: Sizes = SMALL, seed: int = DEFAULT_SEED) -> Path:
     """Write the whole competition into `dest` and return it; both phases are open at `now`.
 
-    Parameters
-    ----------
-    dest
-        A folder that does not exist yet, or an empty one.
-    now
-        With a time zone. Phases began four weeks before and end after 90 days.
-
-    Raises
-    ------
-    ValueError
-        `now` without a time zone, an empty split, or a `dest` with something in it: nothing is overwritten.
+    Phases began four weeks before `now` and end after 90 days. Raises `ValueError` for `now` without a time zone, an
+    empty split, or a `dest` with something in it: nothing is overwritten.
     """
-    if now.tzinfo is None:
-        raise ValueError("`now` needs a time zone, for instance datetime.now(UTC)")
-    if dest.exists() and any(dest.iterdir()):
-        raise ValueError(f"{dest} is not empty; give a folder that does not exist yet")
+    require_empty(dest, now)
     splits = generate(sizes, seed=seed)
     dest.mkdir(parents=True, exist_ok=True)
     _copy_static(dest)
@@ -82,9 +66,7 @@ def build_bundle(dest: Path, *, now: datetime, sizes: Sizes = SMALL, seed: int =
     for name in TEST_SPLITS:
         _write_task_data(dest, splits[name], folder=name)
     _write_task_data(dest, _mini(splits["valid"]), folder=MINI)
-    text = yaml.safe_dump(competition(now, sizes), sort_keys=False, allow_unicode=True, width=120)
-    (dest / "competition.yaml").write_text(text)
-    return dest
+    return write_yaml(dest, competition(now, sizes))
 
 
 def competition(now: datetime, sizes: Sizes) -> dict[str, object]:
@@ -157,10 +139,10 @@ def _mini(valid: Split) -> Split:
 def _phase(index: int, phase: _Phase, now: datetime, sizes: Sizes) -> dict[str, object]:
     return {
         "index": index,
-        "name": phase.name,
+        "name": phase.split,
         "description": phase.description,
-        "start": _instant(now - RUNNING_FOR),
-        "end": _instant(now + OPEN_FOR),
+        "start": instant_z(now - RUNNING_FOR),
+        "end": instant_z(now + OPEN_FOR),
         "tasks": [index],
         "max_submissions_per_day": 20,
         "max_submissions": 500,
@@ -181,10 +163,6 @@ def _phase(index: int, phase: _Phase, now: datetime, sizes: Sizes) -> dict[str, 
     }
 
 
-def _instant(moment: datetime) -> str:
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 def _copy_static(dest: Path) -> None:
     ignore = shutil.ignore_patterns("__pycache__", "*.pyc")
     for name in ("ingestion_program", "starting_kit"):
@@ -203,10 +181,7 @@ def _write_pages(dest: Path, sizes: Sizes) -> None:
     }
     (dest / "pages").mkdir()
     for page in sorted((HERE / "pages").glob("*.md")):
-        text = page.read_text()
-        for name, value in values.items():
-            text = text.replace(f"{{{name}}}", str(value))
-        (dest / "pages" / page.name).write_text(text)
+        (dest / "pages" / page.name).write_text(filled(page, values))
 
 
 def _write_public_data(folder: Path, splits: Mapping[str, Split]) -> None:

@@ -2,7 +2,6 @@
 
 import shutil
 import tempfile
-import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -10,11 +9,11 @@ from typing import Final
 from examples.baselines import Baseline
 from examples.tracks.bundle import run_baseline
 from examples.tracks.track import Track
+from examples.writing import zipped
 from scoring.formats.layouts import file_owner
 from scoring.program import score
 
 EXACT = 1e-4  # boards show four digits
-ZIP_TIME = (2020, 1, 1, 0, 0, 0)  # equal content, equal file
 
 ANSWERS: Final[dict[str, str | bool]] = {
     "text": "as the starting kit",
@@ -33,20 +32,16 @@ def track_baselines(bundle: Path, track: Track, dest: Path) -> list[Baseline]:
         owner = file_owner(path.name)
         phase = next(candidate for candidate in track.phases if owner is None or owner[1] == candidate.split)
         metric = track.columns[0].key
-        score = _score(bundle / f"reference_data_{phase.split}", path, has_official_file=track.has_official_file)[
-            metric
-        ]
+        ref = bundle / f"reference_data_{phase.split}"
+        score = _score(ref, path, has_official_file=track.has_official_file)[metric]
         baselines.append(
             Baseline(
                 competition=track.slug,
                 name=f"{track.slug}-{phase.split}",
                 title=f"Baseline of {track.title}",
                 description="The program of the starting kit.",
-                kind="prediction",
                 phase=phase.split,
                 filename=path.name,
-                outcome="finished",
-                reason=None,
                 metric=metric,
                 score_range=(score - EXACT, score + EXACT),
                 also_by=("team 1", "team 2") if phase.visibility == "public" else (),
@@ -60,9 +55,8 @@ def track_baselines(bundle: Path, track: Track, dest: Path) -> list[Baseline]:
 def _code(bundle: Path, track: Track, dest: Path, predictions: Baseline) -> Baseline:
     """The starting kit with its training data as a code submission: the same file and score."""
     filename = f"{track.slug}-code.zip"
-    with zipfile.ZipFile(dest / filename, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in (*sorted((bundle / "starting_kit").iterdir()), bundle / "public_data" / "train.npz"):
-            archive.writestr(zipfile.ZipInfo(path.name, ZIP_TIME), path.read_bytes(), zipfile.ZIP_DEFLATED)
+    paths = (*sorted((bundle / "starting_kit").iterdir()), bundle / "public_data" / "train.npz")
+    (dest / filename).write_bytes(zipped({path.name: path.read_bytes() for path in paths}))
     return replace(
         predictions,
         name=f"{track.slug}-code",

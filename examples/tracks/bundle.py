@@ -4,15 +4,15 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 import scoring
 from examples.tracks.track import Arrays, BoardColumn, Check, Data, Question, Size, Track, TrackPhase
+from examples.writing import filled, instant_z, require_empty, write_yaml
 from scoring import reference
 from scoring.formats.submissions import official_filename
 
@@ -40,10 +40,7 @@ def build_track(dest: Path, track: Track, *, now: datetime, size: Size = "small"
 
     Raises `ValueError` for `now` without a time zone, or a `dest` with something in it: nothing is overwritten.
     """
-    if now.tzinfo is None:
-        raise ValueError("`now` needs a time zone, for instance datetime.now(UTC)")
-    if dest.exists() and any(dest.iterdir()):
-        raise ValueError(f"{dest} is not empty; give a folder that does not exist yet")
+    require_empty(dest, now)
     data = track.generate(size, seed)
     rows = rows_by_split(track, data)
     dest.mkdir(parents=True, exist_ok=True)
@@ -54,10 +51,7 @@ def build_track(dest: Path, track: Track, *, now: datetime, size: Size = "small"
     shutil.copy(track.baseline, dest / "starting_kit" / "baseline.py")
     if track.takes_code:
         (dest / "starting_kit" / "metadata.yaml").write_text(CODE_METADATA)
-    spec = competition(track, rows, now, size, data)
-    text = yaml.safe_dump(spec, sort_keys=False, allow_unicode=True, width=120)
-    (dest / "competition.yaml").write_text(text)
-    return dest
+    return write_yaml(dest, competition(track, rows, now, size, data))
 
 
 def rows_by_split(track: Track, data: Data) -> dict[str, int]:
@@ -86,7 +80,7 @@ def competition(track: Track, rows: Mapping[str, int], now: datetime, size: Size
             "slug": track.slug,
             "subtitle": track.subtitle,
             "max_team_size": track.max_team_size,
-            "merges_close": _instant(now + OPEN_FOR),
+            "merges_close": instant_z(now + OPEN_FOR),
             "registration_questions": [_registration(question) for question in track.registration],
         },
         "pages": [{"title": title, "file": f"pages/{title.lower()}.md"} for title in ("Overview", "Data")],
@@ -189,8 +183,8 @@ def _phase(
         "index": index,
         "name": phase.split,
         "description": phase.description,
-        "start": _instant(now - RUNNING_FOR),
-        "end": _instant(now + OPEN_FOR),
+        "start": instant_z(now - RUNNING_FOR),
+        "end": instant_z(now + OPEN_FOR),
         "tasks": [index],
         "max_submissions_per_day": phase.per_day,
         "max_submissions": None,
@@ -213,20 +207,13 @@ def _column(index: int, column: BoardColumn) -> dict[str, object]:
     }
 
 
-def _instant(moment: datetime) -> str:
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 def _write_pages(folder: Path, track: Track, rows: Mapping[str, int], size: Size) -> None:
     folder.mkdir()
     values = {f"rows_{split.replace('-', '_')}": f"{count:,}" for split, count in rows.items()} | dict(track.values)
     values["budget"] = BUDGET_TEXT[size]
     for page in ("overview", "data", "rules"):
         own, shared = track.folder / "pages" / f"{track.slug}-{page}.md", track.folder / "pages" / f"{page}.md"
-        text = (own if own.exists() else shared).read_text()
-        for name, value in values.items():
-            text = text.replace(f"{{{name}}}", value)
-        (folder / f"{page}.md").write_text(text)
+        (folder / f"{page}.md").write_text(filled(own if own.exists() else shared, values))
 
 
 def _write_data(dest: Path, track: Track, data: Data) -> None:

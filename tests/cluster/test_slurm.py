@@ -183,8 +183,9 @@ def be_away(cluster: ClusterSite, runs: Runs) -> Runs:
 SHOW = """
 import json, os
 from types import SimpleNamespace
-from workers.agent.host.gpus import Gpu, choose_gpus
-gpus = [Gpu(f"GPU-{number}", "A100", 1, "1") for number in range(2)]
+from workers.agent.host.gpus import choose_gpus
+from workers.protocol.hosts import Gpu
+gpus = [Gpu(uuid=f"GPU-{number}", model="A100", memory_bytes=1, driver="1") for number in range(2)]
 chosen = choose_gpus(SimpleNamespace(devices=lambda: gpus), "auto")
 print(json.dumps([gpu.uuid for gpu in chosen]))
 """

@@ -19,9 +19,8 @@ from workers.agent.context import Worker
 from workers.agent.enrolment import enrol, tested_host
 from workers.agent.host.cache import StagingCache
 from workers.agent.host.facts import host_record
-from workers.agent.host.gpus import Gpu, choose_gpus, find_gpus
-from workers.agent.host.janitor import sweep
-from workers.agent.host.jobs import JOB_FOLDER, remove_ended_jobs
+from workers.agent.host.gpus import choose_gpus, find_gpus
+from workers.agent.host.janitor import JOB_FOLDER, remove_ended_jobs, sweep
 from workers.agent.host.lanes import LANES, Lane
 from workers.agent.host.slots import Slot, share_cores
 from workers.agent.runs.handling import HeldRuns
@@ -33,7 +32,7 @@ from workers.engines import engine_for
 from workers.engines.base import GVISOR, EngineFacts
 from workers.errors import SandboxError
 from workers.protocol.calls import Register, Registered, Role
-from workers.protocol.hosts import Isolation, SelfTest, SlotFacts
+from workers.protocol.hosts import Gpu, Isolation, SelfTest, SlotFacts
 from workers.protocol.images import MAX_IMAGES
 from workers.protocol.messages import PROTOCOL_VERSION
 from workers.sandbox.output_volume import loop_mounts_work, remove_tree

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import structlog
 
@@ -38,8 +38,8 @@ def _wall_s(stamped_s: float, elapsed_s: float | None) -> float:
     return stamped_s if stamped_s > 0 and abs(stamped_s - elapsed_s) < CLOCK_DISAGREES_S else elapsed_s
 
 
-class GpuMeter(Protocol):
-    """Samples one GPU while a stage holds it."""
+class GpuMeter:
+    """Samples the GPU of a stage while it holds it; this one is of a stage without any."""
 
     def start(self) -> None:
         """Begin."""
@@ -49,26 +49,10 @@ class GpuMeter(Protocol):
 
     def memory_now(self) -> int | None:
         """Bytes of its memory in use at the newest sample; None where there is none yet."""
-
-    def reading(self) -> dict[str, Any]:
-        """`gpu_uuid`, `gpu_s`, `gpu_memory_peak_bytes`, `gpu_energy_j` so far."""
-
-
-class NoGpu:
-    """The meter of a stage without a GPU."""
-
-    def start(self) -> None:
-        """Do nothing."""
-
-    def stop(self) -> None:
-        """Do nothing."""
-
-    def memory_now(self) -> int | None:
-        """No GPU, no memory."""
         return None
 
     def reading(self) -> dict[str, Any]:
-        """No GPU, no figures."""
+        """The figures so far."""
         return {"gpu_uuid": None, "gpu_s": None, "gpu_memory_peak_bytes": None, "gpu_energy_j": None}
 
 
@@ -104,7 +88,7 @@ class StageRun:
     engine: Engine
     spec: StageSpec
     volume: OutputVolume
-    gpu_meter: GpuMeter = field(default_factory=NoGpu)
+    gpu_meter: GpuMeter = field(default_factory=GpuMeter)
     container: str = ""
     inputs: WritableInputs | None = None
     shared: OutputVolume | None = None

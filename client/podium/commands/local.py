@@ -6,6 +6,7 @@ That is heavy, so it is imported by the verb that uses it.
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import resources
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, Final, cast
@@ -152,3 +153,21 @@ def _table_arguments(site: Client, slug: str, phase: str, table: dict[str, Any],
     samples = [file for file in site.files(slug) if (file.phase, file.name) == (phase, "sample_submission")]
     shown = [part for file in samples for part in ("--sample", str(site.download(file, folder)))]
     return ["--schema", str(schema), *shown]
+
+
+@app.command()
+def skill(
+    to: Annotated[
+        Path | None, typer.Option(help="Write it to podium/SKILL.md in this folder, where the agent looks for skills.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print how an agent takes part, as SKILL.md; or install it."""
+    text = resources.files("podium").joinpath("SKILL.md").read_text()
+    if to is None:
+        write_json({"skill": text}) if as_json else typer.echo(text, nl=False)
+        return
+    path = to / "podium" / "SKILL.md"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    write_json({"path": str(path)}) if as_json else say(f"Written to {path}.")

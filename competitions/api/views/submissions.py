@@ -52,8 +52,7 @@ from competitions.resources.uploads import take_upload
 from competitions.runs.models import Run
 from competitions.runs.queue.positions import queue_positions
 from competitions.runs.records.logs import log_text
-from competitions.runs.services import submission_cancel
-from competitions.runs.starting import submission_start, waiting_start
+from competitions.runs.services import submission_cancel, submission_start, waiting_start
 from competitions.runs.worker_api.offers import Brought, smoke_offer
 from competitions.submissions.access import tagged, team_submissions, visible_submissions
 from competitions.submissions.annotations import LONGEST_TAG, annotations_edit, read_annotations

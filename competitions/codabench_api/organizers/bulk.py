@@ -19,7 +19,7 @@ from competitions.codabench_api.base import BadForm, RobotView
 from competitions.codabench_api.files import address
 from competitions.runs.refusals import MAY_NOT_REPEAT, StillRunning
 from competitions.runs.reruns import may_repeat, submission_repeat
-from competitions.runs.starting import submission_start
+from competitions.runs.services import submission_start
 from competitions.submissions.models import Submission
 from core.refusals import NotAllowed, RefusalKind
 from files.text import is_number

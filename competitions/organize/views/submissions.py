@@ -27,7 +27,7 @@ from competitions.organize.workspace.submissions import (
     submission_rows,
 )
 from competitions.runs.bulk import bulk_cost
-from competitions.runs.starting import submission_start, unstarted_submissions, waiting_start
+from competitions.runs.services import submission_start, unstarted_submissions, waiting_start
 from competitions.submissions.models import Dataset, Submission
 from competitions.web.forms import cleaned
 

@@ -21,7 +21,7 @@ from competitions.organize.models import CompetitionDay
 from competitions.runs.accounting.gpu_hours import allowance
 from competitions.runs.models import Run
 from competitions.runs.queue.positions import queue_wait
-from competitions.runs.starting import unstarted_submissions
+from competitions.runs.services import unstarted_submissions
 from competitions.submissions.models import Submission
 from competitions.submissions.states import HELD, ORGANIZERS_OWN, Reason, State
 from competitions.teams.models import Registration, Team

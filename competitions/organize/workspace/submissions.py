@@ -19,8 +19,7 @@ from competitions.organize.refusals import QUEUE_MISSING, REASON_MISSING
 from competitions.organize.workspace.lists import ListForm, ticked
 from competitions.runs.bulk import runs_move_to_queue
 from competitions.runs.models import Run
-from competitions.runs.services import submission_cancel, submission_rerun
-from competitions.runs.starting import submission_start
+from competitions.runs.services import submission_cancel, submission_rerun, submission_start
 from competitions.submissions.models import Submission
 from competitions.submissions.services import submission_disqualify, submission_reinstate
 from competitions.submissions.states import Reason, State

@@ -16,7 +16,7 @@ from competitions.leaderboards.ranking.values import primary_column
 from competitions.leaderboards.reading.results import load_boards
 from competitions.people.public import entry_ranks
 from competitions.submissions.models import Submission
-from competitions.submissions.quota import Left, least_left
+from competitions.submissions.quota import Allowance, least_left
 from competitions.submissions.states import LIVE
 from competitions.teams.models import Invitation
 from competitions.web.presentation.listing import shown_phase
@@ -72,7 +72,7 @@ class OwnCard:
     competition: Competition
     phase: Phase | None
     standing: Standing | None
-    left: Left | None
+    left: Allowance | None
     running: int
     deadline: Deadline | None
 

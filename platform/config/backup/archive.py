@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, Protocol, TypedDict, cast
+from typing import IO, TypedDict, cast
 
 MANIFEST = "manifest.json"
 FORMAT = "podium-backup-2"  # raised with what a manifest says
@@ -43,22 +43,6 @@ class Manifest(TypedDict):
 
 class Broken(Exception):
     """A backup that is not whole, or not one; the message names the part."""
-
-
-class Place(Protocol):
-    """A backup's parts by name."""
-
-    def has(self, name: str) -> bool:
-        """True if the part is there already."""
-
-    def put(self, name: str, source: Path) -> None:
-        """Keep a copy of the file under this name."""
-
-    def open(self, name: str) -> IO[bytes]:
-        """Read a part. Raises `Broken` when it is not there."""
-
-    def keep_only(self, folder: str, names: Collection[str]) -> None:
-        """Remove the parts in this folder of the backup that are not among `names`."""
 
 
 class Folder:
@@ -118,6 +102,9 @@ class TarFile:
 
     def keep_only(self, folder: str, names: Collection[str]) -> None:
         """A new file has nothing else."""
+
+
+Place = Folder | TarFile  # a backup's parts by name; a part that is not there is `Broken`
 
 
 @contextmanager

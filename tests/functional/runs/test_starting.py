@@ -18,8 +18,14 @@ from competitions.organize.workspace.overview import attention_items
 from competitions.runs.models import Run
 from competitions.runs.refusals import NOTHING_TO_START
 from competitions.runs.reruns import submission_repeat
-from competitions.runs.services import submission_cancel, submission_rerun
-from competitions.runs.starting import MOST_AT_ONCE, submission_start, unstarted_submissions, waiting_start
+from competitions.runs.services import (
+    MOST_AT_ONCE,
+    submission_cancel,
+    submission_rerun,
+    submission_start,
+    unstarted_submissions,
+    waiting_start,
+)
 from competitions.submissions.models import Submission
 from competitions.submissions.quota import allowances
 from competitions.submissions.services import submission_disqualify
@@ -134,7 +140,7 @@ def test_the_workspace_starts_one_or_all_that_wait(held: Scenario) -> None:
 
 def test_one_press_starts_so_many_and_says_how_many_still_wait(held: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
     assert MOST_AT_ONCE > 2
-    monkeypatch.setattr("competitions.runs.starting.MOST_AT_ONCE", 2)
+    monkeypatch.setattr("competitions.runs.services.MOST_AT_ONCE", 2)
     submissions = [held.submit() for _ in range(3)]
     assert waiting_start(competition=held.competition, actor="organizer:x", now=held.now) == (2, 1)
     assert statuses(submissions) == [State.QUEUED, State.QUEUED, State.UNSTARTED], "the oldest first"

@@ -11,7 +11,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from competitions.catalog.models import Phase, Week
 from competitions.submissions.models import Submission
-from competitions.submissions.quota import Allowance, Left, allowances, least_left
+from competitions.submissions.quota import Allowance, allowances, least_left
 from competitions.submissions.refusals import QuotaUsed
 from tests.scenario import Scenario
 
@@ -121,15 +121,15 @@ def test_a_submission_in_the_next_calendar_week_is_refused_while_the_week_slides
 @pytest.mark.parametrize(
     ("given", "sliding", "left"),
     [
-        ({"day": 3}, False, Left(2, 3, "today")),
-        ({"day": 9, "week": 3}, False, Left(1, 3, "this week")),
-        ({"week": 3}, True, Left(0, 3, "this week")),
-        ({"day": 1, "total": 4}, False, Left(0, 1, "today")),
-        ({"total": 4}, False, Left(0, 4, "in all")),
+        ({"day": 3}, False, Allowance("today", 3, 1)),
+        ({"day": 9, "week": 3}, False, Allowance("this week", 3, 2)),
+        ({"week": 3}, True, Allowance("this week", 3, 3)),
+        ({"day": 1, "total": 4}, False, Allowance("today", 1, 1)),
+        ({"total": 4}, False, Allowance("in all", 4, 4)),
     ],
 )
 def test_cards_tell_the_tightest_limit_and_count_nothing_older_than_it_is_about(
-    site: Scenario, given: dict[str, int], sliding: bool, left: Left
+    site: Scenario, given: dict[str, int], sliding: bool, left: Allowance
 ) -> None:
     receive(site, MIDNIGHT, MONDAY, MONDAY - timedelta(days=1), MONDAY - timedelta(days=99))
     phase, now = limits(site, **given), MIDNIGHT + timedelta(hours=10)

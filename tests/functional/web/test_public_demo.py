@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from accounts.models import Scope, User, token_create
 from competitions.teams.models import Team
-from config.demo.resetting import remove_data
+from config.demo.seed import remove_data
 from tests.permissions import user_client
 from tests.scenario import Scenario, person
 

@@ -14,7 +14,7 @@ from docker import APIClient
 from workers.agent.context import LABEL_WORKER, Worker
 from workers.agent.host.cache import StagingCache
 from workers.agent.host.facts import host_record
-from workers.agent.host.gpus import NoGpus
+from workers.agent.host.gpus import GpuSource
 from workers.agent.runs.execution import RunExecution
 from workers.agent.runs.state import RunFolder, lease_key
 from workers.engines import engine_for
@@ -59,7 +59,7 @@ def make_worker(data_dir: Path, image: str, *, engine_url: str = "", runtime: st
         facts=facts,
         client=LocalFiles(),
         cache=StagingCache(data_dir / "cache", max_bytes=1 << 30),
-        gpus=NoGpus(),
+        gpus=GpuSource(),
         host=host_record(facts, [], quota=quota, runtime=runtime),
         quota=quota,
         runtime=runtime,

@@ -17,7 +17,7 @@ from tests.unit.workers.sandbox.test_engine import FACTS
 from workers.agent.config import Config
 from workers.agent.context import Worker
 from workers.agent.host.cache import StagingCache
-from workers.agent.host.gpus import Gpu, NoGpus
+from workers.agent.host.gpus import GpuSource
 from workers.agent.runs.execution import RunExecution
 from workers.agent.runs.state import RunFolder, lease_key
 from workers.agent.service import Service
@@ -27,7 +27,7 @@ from workers.engines.images import ImageFacts
 from workers.engines.spec import StageSpec
 from workers.errors import STOPPED, SandboxError
 from workers.protocol.calls import Claim, Heartbeat, HeartbeatAnswer, Register, Registered
-from workers.protocol.hosts import Host
+from workers.protocol.hosts import Gpu, Host
 from workers.protocol.jobs import Job, PullPolicy, parse_job
 from workers.protocol.results import Complete
 
@@ -212,7 +212,7 @@ class Restarts:
             facts=FACTS,
             client=cast("Any", self.site),
             cache=cache,
-            gpus=NoGpus(),
+            gpus=GpuSource(),
             host=Host(),
             quota=False,
             slots=self.slots,
@@ -221,7 +221,11 @@ class Restarts:
     def service(self, *gpus: str) -> Service:
         """The process that comes next."""
         config = Config(site="https://x", token="t", data_dir=self.folder, name="w", self_test="never", gpus="none")
-        self._services.append(Service(config, self.worker(), [Gpu(uuid, "model", 0, "driver") for uuid in gpus]))
+        self._services.append(
+            Service(
+                config, self.worker(), [Gpu(uuid=uuid, model="model", memory_bytes=0, driver="driver") for uuid in gpus]
+            )
+        )
         return self._services[-1]
 
     def close(self) -> None:

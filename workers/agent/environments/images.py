@@ -15,7 +15,7 @@ from typing import Final
 
 import structlog
 
-from workers.agent.host.inodes import missing_inodes
+from workers.agent.host.facts import missing_inodes
 from workers.engines.base import Engine
 from workers.engines.images import ImageFacts
 from workers.errors import SandboxError

@@ -11,8 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from workers.agent.host.facts import boot_id
-from workers.agent.host.inodes import missing_inodes
+from workers.agent.host.facts import boot_id, missing_inodes
 from workers.agent.runs.archive import unpack
 from workers.protocol.jobs import FileRef
 from workers.sandbox.collect import BLOCK_BYTES

@@ -1,5 +1,6 @@
 """The hardware and the software that runs had, for the receipt and the worker's page."""
 
+import os
 import platform
 import re
 import shutil
@@ -9,10 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from workers.agent.host.gpus import Gpu
 from workers.engines.base import EngineFacts
 from workers.engines.spec import MAX_OPEN_FILES
-from workers.protocol.hosts import Host
+from workers.protocol.hosts import Gpu, Host
 from workers.sandbox.limits import host_cores, host_memory_bytes
 
 MIN_OPEN_FILES = 1024
@@ -37,7 +37,7 @@ def host_record(engine: EngineFacts, gpus: Sequence[Gpu], *, quota: bool, runtim
         isolations=engine.isolations(runtime),
         unheld=engine.unheld,
         gpu_toolkit=toolkit_version() if gpus else "",
-        gpus=tuple(gpu.described() for gpu in gpus),
+        gpus=tuple(gpus),
     )
 
 
@@ -93,3 +93,20 @@ def toolkit_fault(version: str) -> str:
     if not version or tuple(map(int, version.split("."))) >= LEAST:
         return ""
     return f"NVIDIA container toolkit {version}, older than {'.'.join(map(str, LEAST))}"
+
+
+RESERVE: Final = 300_000  # inodes that one image or environment may take
+SHARE: Final = 0.1  # of all, on a small disk
+
+
+def missing_inodes(folder: Path) -> int:
+    """The number of inodes that the disk of a folder lacks for its reserve.
+
+    A disk may be full of them while bytes are free. 0 where there are enough, where the file system has no fixed number, and
+    for a folder that this process does not see.
+    """
+    try:
+        facts = os.statvfs(folder)
+    except OSError:
+        return 0
+    return max(0, min(RESERVE, int(facts.f_files * SHARE)) - facts.f_favail) if facts.f_files else 0

@@ -4,11 +4,12 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 from workers.agent.allocation import has_slurm_job
-from workers.protocol import hosts
+from workers.protocol.hosts import Gpu
+from workers.sandbox.stage import GpuMeter
 
 SAMPLE_S = 1.0
 IDLE_MEMORY_BYTES = 768 << 20  # what a driver keeps on a large GPU that nobody uses
@@ -16,20 +17,6 @@ IDLE_MEMORY_BYTES = 768 << 20  # what a driver keeps on a large GPU that nobody 
 
 class GpuError(Exception):
     """NVML could not say what was asked; the message names the GPU."""
-
-
-@dataclass(frozen=True)
-class Gpu:
-    """One device that a container can be given: a whole GPU, or one MIG slice of it."""
-
-    uuid: str
-    model: str
-    memory_bytes: int
-    driver: str
-
-    def described(self) -> hosts.Gpu:
-        """The GPU as the site's record of the host has it."""
-        return hosts.Gpu(**asdict(self))
 
 
 @dataclass(frozen=True)
@@ -45,29 +32,19 @@ class GpuSample:
     energy_j: float | None = None
 
 
-class GpuSource(Protocol):
-    """A source of facts about GPUs."""
+class GpuSource:
+    """A source of facts about GPUs; this one is of a host without any."""
 
     def devices(self) -> list[Gpu]:
-        """The devices that can be given to a container."""
-
-    def sample(self, uuid: str) -> GpuSample:
-        """One device now. Raises `GpuError`."""
-
-
-class NoGpus:
-    """A host without GPUs."""
-
-    def devices(self) -> list[Gpu]:
-        """None."""
+        """The devices that can be given to a container: whole GPUs, and MIG slices of them."""
         return []
 
     def sample(self, uuid: str) -> GpuSample:
-        """There is none to sample."""
+        """One device now. Raises `GpuError`."""
         raise GpuError(f"this host has no GPU {uuid}")
 
 
-class NvmlGpus:
+class NvmlGpus(GpuSource):
     """NVIDIA's management library. `nvml` is the module `pynvml`, initialised."""
 
     def __init__(self, nvml: Any) -> None:
@@ -100,7 +77,8 @@ class NvmlGpus:
     def _describe(self, handle: Any, driver: str) -> Gpu:
         uuid = _text(self._nvml.nvmlDeviceGetUUID(handle))
         model = _text(self._nvml.nvmlDeviceGetName(handle))
-        return Gpu(uuid, model, int(self._nvml.nvmlDeviceGetMemoryInfo(handle).total), driver)
+        memory = int(self._nvml.nvmlDeviceGetMemoryInfo(handle).total)
+        return Gpu(uuid=uuid, model=model, memory_bytes=memory, driver=driver)
 
     def sample(self, uuid: str) -> GpuSample:
         """Utilisation, memory and processes of one device."""
@@ -130,11 +108,11 @@ def find_gpus() -> GpuSource:
     try:
         import pynvml  # type: ignore[import-untyped]  # the maintainers ship no types
     except ImportError:
-        return NoGpus()
+        return GpuSource()
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError:
-        return NoGpus()
+        return GpuSource()
     return NvmlGpus(pynvml)
 
 
@@ -191,7 +169,7 @@ def why_unclean(source: GpuSource, uuid: str) -> str | None:
     return None
 
 
-class NvmlMeter:
+class NvmlMeter(GpuMeter):
     """Adds up busy seconds and the peak of memory of one GPU, once a second, in a thread of its own."""
 
     def __init__(

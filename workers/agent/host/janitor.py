@@ -1,9 +1,11 @@
-"""Removes leftovers of this worker that no live lease stands behind.
+"""Removes leftovers that no live lease of this worker, or no live job on its node, stands behind.
 
 These are containers, file systems, folders and control groups.
 """
 
 import contextlib
+import fcntl
+import time
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from pathlib import Path
@@ -12,9 +14,12 @@ import structlog
 
 from workers.agent.context import LABEL_WORKER, Worker
 from workers.errors import SandboxError
-from workers.sandbox.output_volume import OutputVolume
+from workers.sandbox.output_volume import OutputVolume, remove_tree
 
 log = structlog.get_logger(__name__)
+JOB_FOLDER = "job-"
+KEY_FILE = "key"
+STARTING_S = 600  # a worker writes its key within moments, unless its engine hangs
 
 Live = Callable[[], AbstractSet[str]]
 
@@ -95,3 +100,43 @@ def _groups(worker: Worker, live: Live) -> int:
     there = worker.engine.groups(worker.key)
     held = live()
     return sum(worker.engine.release(group) for group in there if not any(lease in group for lease in held))
+
+
+def remove_ended_jobs(worker: Worker) -> int:
+    """Remove the leftovers of other jobs on this node whose workers are gone; returns how many there were.
+
+    A worker that lives holds the lock of its folder. What cannot be removed is logged, and left for the next job.
+    """
+    (worker.data_dir / KEY_FILE).write_text(worker.key)
+    removed = 0
+    for folder in sorted(worker.data_dir.parent.glob(f"{JOB_FOLDER}*")):
+        if folder == worker.data_dir:
+            continue
+        try:
+            removed += _remove_if_ended(worker, folder)
+        except (OSError, SandboxError) as error:
+            log.warning("job_not_removed", detail=f"{folder.name}: {str(error)[:200]}")
+    return removed
+
+
+def _remove_if_ended(worker: Worker, folder: Path) -> bool:
+    """Remove one job's leftovers unless its worker lives."""
+    with (folder / "lock").open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        key = folder / KEY_FILE
+        if not key.exists() and time.time() - folder.stat().st_mtime < STARTING_S:
+            return False  # it has not locked its folder yet
+        if key.exists():
+            for container in worker.engine.list({LABEL_WORKER: key.read_text()}):
+                worker.engine.remove(container)
+            for group in worker.engine.groups(key.read_text()):
+                worker.engine.release(group)
+        runs = folder / "runs"
+        for run in list(runs.iterdir()) if runs.exists() else []:
+            remove_run_folder(run)
+        remove_tree(folder)
+    log.info("ended_job_removed", detail=folder.name)
+    return True

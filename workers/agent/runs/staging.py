@@ -29,7 +29,7 @@ from workers.protocol.results import Verdict
 from workers.protocol.stages import StageOutput
 from workers.sandbox.limits import grant
 from workers.sandbox.output_volume import OutputVolume
-from workers.sandbox.stage import GpuMeter, NoGpu, StageRun
+from workers.sandbox.stage import GpuMeter, StageRun
 from workers.sandbox.verdict import failed
 from workers.sandbox.work import WritableInputs, is_copied
 
@@ -183,7 +183,7 @@ class Stager:
             plain_files=stage.shared and stage.name != "scoring",
             env=self._environment(stage),
         )
-        meter: GpuMeter = NvmlMeter(worker.gpus, gpu_uuid) if gpu_uuid else NoGpu()
+        meter = NvmlMeter(worker.gpus, gpu_uuid) if gpu_uuid else GpuMeter()
         _, sent_bytes = self.folder.log_position(stage.name)
         return StageRun(
             stage.name,

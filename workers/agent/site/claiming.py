@@ -5,7 +5,7 @@ from pathlib import Path
 import structlog
 
 from workers.agent.context import Worker
-from workers.agent.host.inodes import missing_inodes
+from workers.agent.host.facts import missing_inodes
 from workers.agent.host.slots import Slot
 from workers.agent.site.client import NotWelcome, SiteError, SiteUnreachable, jitter
 from workers.agent.site.wakeups import Wakeups

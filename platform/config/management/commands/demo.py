@@ -25,8 +25,7 @@ from competitions.submissions.models import Submission
 from config.demo import baselines, simulation
 from config.demo.content import DEFAULT, DEMOS
 from config.demo.processes import Processes, ProcessFailed, free_port
-from config.demo.resetting import next_reset, remove_data
-from config.demo.seed import Seed, seed
+from config.demo.seed import Seed, next_reset, remove_data, seed
 from config.schema import UnknownSchema, upgrade_database
 
 TEAMS = 40

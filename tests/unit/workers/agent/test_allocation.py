@@ -13,14 +13,15 @@ import pytest
 
 from workers.agent.allocation import Allocation, IdleClock, RunAllowance
 from workers.agent.config import Config, ConfigError
-from workers.agent.host.gpus import Gpu, GpuError, choose_gpus
-from workers.agent.host.jobs import remove_ended_jobs
+from workers.agent.host.gpus import GpuError, choose_gpus
+from workers.agent.host.janitor import remove_ended_jobs
 from workers.agent.runs.handling import HeldRuns
 from workers.agent.service import Service, own_folder
 from workers.cli import config_from, parser
+from workers.protocol.hosts import Gpu
 
 SLURM = {"SLURM_JOB_ID": "7"}
-GPUS = [Gpu(f"GPU-{number}", "A100", 80 << 30, "550") for number in range(4)]
+GPUS = [Gpu(uuid=f"GPU-{number}", model="A100", memory_bytes=80 << 30, driver="550") for number in range(4)]
 
 
 def source(gpus: list[Gpu]) -> Any:

@@ -13,8 +13,8 @@ import pytest
 from workers.agent.allocation import NO_ALLOCATION
 from workers.agent.config import ConfigError
 from workers.agent.environments.images import OwnImages
-from workers.agent.host import inodes
-from workers.agent.host.inodes import missing_inodes
+from workers.agent.host import facts as host_facts
+from workers.agent.host.facts import missing_inodes
 from workers.agent.service import Service
 from workers.engines.images import ImageFacts
 from workers.errors import SandboxError
@@ -185,8 +185,8 @@ def test_images_go_while_the_engines_disk_can_take_too_few_files(
     images.release(IMAGE)
     facts = os.statvfs(tmp_path)
     assert images.trim() == 0
-    monkeypatch.setattr(inodes, "RESERVE", facts.f_files)
-    monkeypatch.setattr(inodes, "SHARE", 1.0)
+    monkeypatch.setattr(host_facts, "RESERVE", facts.f_files)
+    monkeypatch.setattr(host_facts, "SHARE", 1.0)
     assert missing_inodes(tmp_path) > 0
     assert images.trim() == 1
     assert missing_inodes(tmp_path / "not there") == 0
