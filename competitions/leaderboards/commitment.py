@@ -1,4 +1,4 @@
-"""The board that a commitment covers, as plain values; its amendments: dated, reasoned changes with public digests."""
+"""The board that a commitment covers, as plain values, and the amendments of it, with digests."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Sealed boards: the commitment at the close; the reveal, its preview, the shake-up and the mails about it."""
+"""Sealed boards: the commitment at the close, the reveal with its preview, the mails about it."""
 
 import secrets
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Entrances for programs: the sitemap and `robots.txt` of search engines; `/llms.txt` and `SKILL.md` for agents."""
+"""Entrances for programs: sitemap and `robots.txt` for search engines, `llms.txt` for agents."""
 
 from functools import cache
 from typing import Final

@@ -1,6 +1,6 @@
 """Codabench's calls on fact sheets, tasks, queues, participants, quota and dumps."""
 
-from typing import Final, cast
+from typing import Final, NoReturn, cast
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
@@ -21,7 +21,7 @@ from competitions.bundles.models import BundleImport
 from competitions.catalog.models import Competition, Phase
 from competitions.catalog.publishing import competition_publish, competition_withdraw
 from competitions.catalog.rights import organizes
-from competitions.codabench_api.base import PAGE_PARAMETERS, BadForm, RobotView
+from competitions.codabench_api.base import PAGE_PARAMETERS, BadForm, RobotView, ShownView
 from competitions.codabench_api.files import address, read_address
 from competitions.codabench_api.refused import MANAGED_ELSEWHERE
 from competitions.codabench_api.shapes import load_phases, phase_shape, task_shape
@@ -47,8 +47,6 @@ EXPORT_FAILED: Final = (
 
 class UpdateFactSheet(RobotView):
     """Change the answers of a submission's fact sheet; the body is a mapping from key to answer."""
-
-    write_scope = Scope.SUBMIT
 
     def patch(self, request: Request, pk: int) -> Response:
         submission = self.submission(pk)
@@ -115,19 +113,15 @@ class Queues(RobotView):
         raise MANAGED_ELSEWHERE(what="Queues are made, changed and deleted", where="/host/queues/")
 
 
-class QueueView(RobotView):
+class QueueView(ShownView):
     """One queue that the asker may use."""
-
-    write_scope = Scope.ORGANIZE
 
     def get(self, request: Request, pk: int) -> Response:
         return Response(queue_shape(get_object_or_404(Queue.objects.usable_by(self.person()), pk=pk)))
 
-    def put(self, request: Request, pk: int) -> Response:
-        self.get(request, pk)
+    def refuse(self, pk: int) -> NoReturn:
+        self.get(self.request, pk)
         raise MANAGED_ELSEWHERE(what="Queues are made, changed and deleted", where="/host/queues/")
-
-    patch = delete = put
 
 
 def queue_shape(queue: Queue) -> dict[str, object]:
@@ -244,20 +238,16 @@ class Phases(RobotView):
         )
 
 
-class PhaseView(RobotView):
+class PhaseView(ShownView):
     """One phase that the asker sees."""
-
-    write_scope = Scope.ORGANIZE
 
     def get(self, request: Request, pk: int) -> Response:
         return Response(phase_shape(get_object_or_404(_phases(self), pk=pk), timezone.now()))
 
-    def put(self, request: Request, pk: int) -> Response:
+    def refuse(self, pk: int) -> NoReturn:
         phase = get_object_or_404(_phases(self), pk=pk)
         where = reverse("api:phase", args=[phase.competition.slug, phase.slug])
         raise MANAGED_ELSEWHERE(what="Phases are changed", where=where)
-
-    patch = delete = put
 
 
 def _phases(view: RobotView) -> QuerySet[Phase]:
