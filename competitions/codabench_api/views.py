@@ -8,19 +8,18 @@ import json
 from functools import partial
 from typing import NoReturn, cast
 
-from django.contrib.auth.decorators import login_not_required
 from django.db.models import F, Q, QuerySet
 from django.http import HttpRequest, HttpResponseBase, QueryDict
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_safe
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.throttling import AnonRateThrottle
 
 from accounts.models import Scope
+from accounts.views import open_page
 from audit.middleware import client_address
 from competitions.api.authentication import sender
 from competitions.catalog.models import Competition, Phase, Task
@@ -408,8 +407,7 @@ class TaskView(ShownView):
         return Response(shapes.task_shape(self.task(pk), owner=self.person()))
 
 
-@login_not_required
-@require_safe
+@open_page
 def file(request: HttpRequest, token: str) -> HttpResponseBase:
     """A submission's own file, for whoever was given its address."""
     what = read_address(token, "codabench:file")
@@ -417,8 +415,7 @@ def file(request: HttpRequest, token: str) -> HttpResponseBase:
     return stored_response(request, submission.file, file_name=submission.file_name)
 
 
-@login_not_required
-@require_safe
+@open_page
 def output(request: HttpRequest, token: str) -> HttpResponseBase:
     """A file or log of a run, for whoever was given its address; what is sealed meanwhile was never given."""
     what = read_address(token, "codabench:output")

@@ -3,17 +3,16 @@
 from typing import Final, NoReturn, cast
 
 from django.conf import settings
-from django.contrib.auth.decorators import login_not_required
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponseBase, JsonResponse, QueryDict
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_safe
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import Scope, User
+from accounts.views import open_page
 from competitions.bundles.codabench_gaps import codabench_gaps, codabench_refusals
 from competitions.bundles.exports import export_begin, export_recent
 from competitions.bundles.imports import require_host, task_import_begin
@@ -285,8 +284,7 @@ class Dump(RobotView):
         return Response({"status": "Success", "url": url, "warnings": warnings}, status=201)
 
 
-@login_not_required
-@require_safe
+@open_page
 def dump_file(request: HttpRequest, token: str) -> HttpResponseBase:
     """The bundle, for anyone with its address, while the person who exported it is an organizer.
 

@@ -1,6 +1,5 @@
 """Webhooks of a team and of organizers: add one, see what was delivered, test, turn off, delete."""
 
-from collections.abc import Callable
 from typing import Final
 from uuid import UUID
 
@@ -124,48 +123,32 @@ def webhook_act(request: HttpRequest, key: UUID, action: str) -> HttpResponse:
         webhook.delete()
         messages.success(request, "The webhook is deleted.")
         return redirect(back)
-    if action not in ACTIONS:
-        raise Http404
-    messages.success(request, ACTIONS[action](request, webhook))
+    messages.success(request, _act(request, webhook, action))
     return redirect("web:webhook", key)
 
 
-def _test(request: HttpRequest, webhook: Webhook) -> str:
-    webhook_test(webhook=webhook, now=timezone.now())
-    return "A test is on its way; this page shows what becomes of it."
-
-
-def _stop(request: HttpRequest, webhook: Webhook) -> str:
-    webhook_stop(webhook=webhook, now=timezone.now())
-    return "The webhook is turned off."
-
-
-def _resume(request: HttpRequest, webhook: Webhook) -> str:
-    webhook_resume(webhook=webhook)
-    return "The webhook is turned on."
-
-
-def _replace(request: HttpRequest, webhook: Webhook) -> str:
-    secret_replace(webhook=webhook)
-    return "The signing key is a new one. The old one is worth nothing from now on."
-
-
-def _resend(request: HttpRequest, webhook: Webhook) -> str:
-    form = MessageForm(request.POST)
-    row = webhook.messages.filter(pk=form.cleaned_data["message"]).first() if form.is_valid() else None
-    if row is None:
-        raise Http404
-    message_resend(message=row, now=timezone.now())
-    return "The message is sent again."
-
-
-ACTIONS: Final[dict[str, Callable[[HttpRequest, Webhook], str]]] = {
-    "test": _test,
-    "stop": _stop,
-    "resume": _resume,
-    "replace-key": _replace,
-    "resend": _resend,
-}
+def _act(request: HttpRequest, webhook: Webhook, action: str) -> str:
+    """Do it, and say what was done."""
+    now = timezone.now()
+    match action:
+        case "test":
+            webhook_test(webhook=webhook, now=now)
+            return "A test is on its way; this page shows what becomes of it."
+        case "stop":
+            webhook_stop(webhook=webhook, now=now)
+            return "The webhook is turned off."
+        case "resume":
+            webhook_resume(webhook=webhook)
+            return "The webhook is turned on."
+        case "replace-key":
+            secret_replace(webhook=webhook)
+            return "The signing key is a new one. The old one is worth nothing from now on."
+        case "resend":
+            form = MessageForm(request.POST)
+            number = form.cleaned_data["message"] if form.is_valid() else 0
+            message_resend(message=get_object_or_404(webhook.messages, pk=number), now=now)
+            return "The message is sent again."
+    raise Http404
 
 
 def _mine(request: HttpRequest, key: UUID) -> Webhook:

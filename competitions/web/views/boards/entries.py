@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_safe
 
+from accounts.views import open_page
 from competitions.catalog.models import Column, Leaderboard
 from competitions.catalog.questions import shown_answer
 from competitions.disclosure.scores import scores_are_public
@@ -56,8 +57,7 @@ def _visible_board(entry: Entry, visited: Visit) -> Leaderboard | None:
     return board if visited.can_see_board(board) else None
 
 
-@login_not_required
-@require_safe
+@open_page
 def entry(request: HttpRequest, pk: int) -> HttpResponse:
     """One row of a board: its score over time, its values, and the team's public answers."""
     entry, visited, board = _entry(request, pk)
@@ -117,8 +117,7 @@ def _chart(entry: Entry, primary: Column | None, now: datetime) -> Chart | None:
     return improvement_chart(steps, primary, entry.team.name, until=min(now, entry.leaderboard.phase.closes_at or now))
 
 
-@login_not_required
-@require_safe
+@open_page
 def team(request: HttpRequest, slug: str, key: UUID) -> HttpResponse:
     """A team's public page: people and visible rows. 404 without such a row, so as not to reveal teams."""
     visited = visit(request, slug)

@@ -4,14 +4,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from uuid import UUID, uuid4
 
-from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.safestring import SafeString, mark_safe
-from django.views.decorators.http import require_safe
 
 from accounts.models import User
 from accounts.people.blocks import blocked_numbers
+from accounts.views import open_page
 from competitions.catalog.models import Competition
 from competitions.discussions.following import looked_at
 from competitions.discussions.images import attached_key
@@ -75,8 +74,7 @@ def may_write(visited: Visit) -> bool:
     return visited.user.is_authenticated and (visited.is_registered or visited.is_organizer)
 
 
-@login_not_required
-@require_safe
+@open_page
 @has_markdown
 def discussion(request: HttpRequest, slug: str) -> HttpResponse:
     """The list of topics; where the forum is elsewhere, it leads there."""
@@ -117,8 +115,7 @@ def _follows(visited: Visit, topic: Topic | None) -> bool:
     return subscription.is_on
 
 
-@login_not_required
-@require_safe
+@open_page
 @has_markdown
 def topic(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """A topic: its first post, and a page of replies."""
@@ -192,8 +189,7 @@ def image_addresses(visited: Visit, posts: Iterable[Post]) -> Callable[[str], Sh
     return address
 
 
-@login_not_required
-@require_safe
+@open_page
 def history(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """The earlier texts of a post, newest first."""
     visited = discussion_visit(request, slug)
@@ -202,8 +198,7 @@ def history(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     return render_tab(request, visited, "web/discussion/history.html", context, tab=TAB)
 
 
-@login_not_required
-@require_safe
+@open_page
 def image(request: HttpRequest, slug: str, key: UUID) -> HttpResponseBase:
     """An image of a post, for whoever reads the post; of none, for its author."""
     visited = discussion_visit(request, slug)
