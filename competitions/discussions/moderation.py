@@ -194,15 +194,12 @@ def writer_ban(*, competition: Competition, user: User, by: User, reason: str, r
         competition=competition, user=user, defaults={"banned_at": now, "ban_reason": reason, "banned_by": by}
     )
     posts = _hideable(competition, user) if removes else Post.objects.none()
-    removed = 0
-    for post in sorted(
-        posts[:MOST_AT_ONCE], key=lambda each: (each.topic_id, each.pk)
-    ):  # all lock topics in this order
+    chosen = sorted(posts[:MOST_AT_ONCE], key=lambda each: (each.topic_id, each.pk))  # all lock topics in this order
+    for post in chosen:
         locked = lock_post(post)
         _settle(locked, by, now)
         _remove(locked, reason)
-        removed += 1
-    return removed
+    return len(chosen)
 
 
 def _hideable(competition: Competition, user: User) -> QuerySet[Post]:

@@ -70,9 +70,8 @@ def topic_create(*, competition: Competition, draft: Draft, title: str, now: dat
     writer = require_writer(draft.author, competition, is_organizer=is_organizer)
     title = texts.checked_title(title)
     text = _checked(competition, draft, title)
-    if (
-        sent := _sent_before(draft, text, now, Q(is_opening=True, topic__competition=competition, topic__title=title))
-    ) is not None:
+    place = Q(is_opening=True, topic__competition=competition, topic__title=title)
+    if (sent := _sent_before(draft, text, now, place)) is not None:
         return sent
     reason = "" if is_organizer else _admit(draft, wait_reason(writer, f"{title}\n{text}", now), now)
     topic = Topic.objects.create(

@@ -154,9 +154,8 @@ def _publish(commitment: Commitment, changes: Changes, *, reason: str, now: date
         "reason": printable(reason).strip()[:1000],
         "changes": changes,
     }
-    Leaderboard.objects.filter(pk=commitment.leaderboard_id).update(
-        version=F("version") + 1
-    )  # its pages are drawn anew
+    board = Leaderboard.objects.filter(pk=commitment.leaderboard_id)
+    board.update(version=F("version") + 1)  # its pages are drawn anew
     digest = amendment_digest(commitment.salt, last.digest if last else commitment.digest, content)
     return Amendment.objects.create(commitment=commitment, digest=digest, **content | {"made_at": now})
 

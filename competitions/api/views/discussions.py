@@ -126,18 +126,16 @@ class TopicDetail(DiscussionView):
 
     @extend_schema(operation_id="topic_retrieve", responses=TopicOut)
     def get(self, request: Request, slug: str, pk: int) -> Response:
-        """A topic by its number."""
         return Response(TopicOut(self.topic(slug, pk)).data)
 
 
 class TopicSolution(DiscussionView):
-    """The reply that solves a topic."""
+    """Name the reply that solves a topic, or none: for whoever opened it, and organizers."""
 
     serializer_class = SolutionIn
 
     @extend_schema(operation_id="topic_solve", request=SolutionIn, responses=TopicOut)
     def put(self, request: Request, slug: str, pk: int) -> Response:
-        """Name the reply that solves a topic, or none: for whoever opened it, and organizers."""
         user = self.person()
         topic = self.topic(slug, pk)
         topic_solve(topic=topic, by=user, reply=checked(SolutionIn(data=request.data))["reply"])
@@ -179,13 +177,12 @@ class PostDetail(DiscussionView):
 
 
 class PostReports(DiscussionView):
-    """Reports of a post."""
+    """Report a post to the organizers, once; its author does not learn who did."""
 
     serializer_class = ReportIn
 
     @extend_schema(operation_id="post_report", request=ReportIn, responses={200: ReportedOut, 201: ReportedOut})
     def post(self, request: Request, slug: str, pk: int) -> Response:
-        """Report a post to the organizers, once; its author does not learn who did."""
         user = self.person()
         post = self.readable_post(slug, pk)
         text = checked(ReportIn(data=request.data))["text"]

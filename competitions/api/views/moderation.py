@@ -38,7 +38,7 @@ class ModerationView(DiscussionView):
 
     def managed(self, slug: str) -> Competition:
         """A competition that the asker organizes, with a discussion here; any other does not exist."""
-        competition = get_object_or_404(Competition.objects.managed_by(self.person()), slug=slug)
+        competition = self.organized(slug)
         require_discussion(competition)
         return competition
 
@@ -49,7 +49,7 @@ class ModerationView(DiscussionView):
 
 
 class Reports(ModerationView):
-    """Reports of posts, and posts that wait."""
+    """Open reports of posts, newest first. A post that waits has one of the site, which says why it waits."""
 
     serializer_class = ReportOut
     queryset = Report.objects.none()
@@ -60,7 +60,6 @@ class Reports(ModerationView):
         parameters=[OpenApiParameter("settled", bool, description="Those that are settled, in place of open ones.")],
     )
     def get(self, request: Request, slug: str) -> Response:
-        """Open reports of posts, newest first. A post that waits has one of the site, which says why it waits."""
         is_settled = checked(ReportFilter(data=request.query_params))["settled"]
         rows: QuerySet[Report] = Report.objects.filter(
             competition=self.managed(slug), settled_at__isnull=not is_settled
@@ -70,29 +69,27 @@ class Reports(ModerationView):
 
 
 class TopicDecision(ModerationView):
-    """A decision on a topic."""
+    """Pin a topic (at most five), lock it, remove it with its replies, or take that back."""
 
     serializer_class = TopicDecisionIn
 
     @extend_schema(operation_id="topic_decide", request=TopicDecisionIn, responses=TopicOut)
     def post(self, request: Request, slug: str, pk: int) -> Response:
-        """Pin a topic (at most five), lock it, remove it with its replies, or take that back."""
         topic = get_object_or_404(Topic, pk=pk, competition=self.managed(slug))
         moderation.topic_decide(topic=topic, now=timezone.now(), **self.decision(TopicDecisionIn))
         return Response(TopicOut(Topic.objects.select_related("author").get(pk=pk)).data)
 
 
 class PostDecision(ModerationView):
-    """A decision on a post."""
+    """Show a post, remove it with a reason, leave it as it is, or clear its history.
+
+    All but `clear` settle its reports.
+    """
 
     serializer_class = PostDecisionIn
 
     @extend_schema(operation_id="post_decide", request=PostDecisionIn, responses=PostOut)
     def post(self, request: Request, slug: str, pk: int) -> Response:
-        """Show a post, remove it with a reason, leave it as it is, or clear its history.
-
-        All but `clear` settle its reports.
-        """
         posts = Post.objects.select_related("author", "topic__announcement")
         post = get_object_or_404(posts, pk=pk, topic__competition=self.managed(slug))
         values = self.decision(PostDecisionIn)
@@ -129,13 +126,12 @@ class Exclusions(ModerationView):
 
 
 class Exclusion(ModerationView):
-    """The exclusion of one person."""
+    """Let somebody write again."""
 
     serializer_class = ExclusionOut
 
     @extend_schema(operation_id="exclusion_end", request=None, responses={204: None})
     def delete(self, request: Request, slug: str, username: str) -> Response:
-        """Let somebody write again."""
         competition = self.managed(slug)
         writer = get_object_or_404(excluded(competition), user__username__iexact=username)
         if not moderation.writer_readmit(competition=competition, user=writer.user):

@@ -1,7 +1,7 @@
 """Submissions: make, list, follow, cancel, download."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from django.db.models import Prefetch, QuerySet
 from django.http import Http404, HttpRequest, HttpResponseBase
@@ -35,7 +35,7 @@ from competitions.api.serializers.submissions import (
 )
 from competitions.api.views.base import ApiView, checked
 from competitions.catalog.downloads import SMOKE
-from competitions.catalog.models import Competition, Leaderboard, Phase
+from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.rights import organizes
 from competitions.disclosure.outputs import visible_streams
 from competitions.disclosure.receipts import disclosed_receipt
@@ -70,6 +70,9 @@ from workers.protocol.plan import FileRole
 IDEMPOTENCY = OpenApiParameter(
     "Idempotency-Key", str, OpenApiParameter.HEADER, description="The same key gives the same submission again."
 )
+
+
+LOOKUPS: Final = {"competition": "phase__competition__slug", "phase": "phase_id", "status": "status"}  # of filters
 
 
 def _rows(user: User, lookups: dict[str, object]) -> QuerySet[Submission]:
@@ -132,10 +135,10 @@ class SubmissionList(SubmissionView):
     )
     def get(self, request: Request) -> Response:
         """Your team's submissions, newest first."""
-        filters = SubmissionFilter(data=request.query_params)
-        filters.is_valid(raise_exception=True)
-        rows = _rows(self.person(), filters.lookups() | {"rescores": None})
-        if tag := filters.validated_data.get("tag"):
+        values = checked(SubmissionFilter(data=request.query_params))
+        lookups = {LOOKUPS[name]: value for name, value in values.items() if name in LOOKUPS}
+        rows = _rows(self.person(), lookups | {"rescores": None})
+        if tag := values.get("tag"):
             rows = tagged(rows.filter(team__memberships__user=self.person()), tag)
         page = self.paginate_queryset(rows)
         return self.get_paginated_response(self.shown(page or []))
@@ -224,9 +227,7 @@ class SubmissionsStart(ApiView):
 
     @extend_schema(request=None, responses=StartedOut)
     def post(self, request: Request, slug: str) -> Response:
-        user = self.person()
-        competition = get_object_or_404(Competition.objects.managed_by(user), slug=slug)
-        actor = f"organizer:{user.username}"
+        competition, actor = self.organized(slug), f"organizer:{self.person().username}"
         started, waiting = waiting_start(competition=competition, actor=actor, now=timezone.now())
         return Response({"started": started, "waiting": waiting})
 
@@ -244,8 +245,7 @@ class SubmissionsCsv(ApiView):
 
     def chosen_phases(self, request: Request, slug: str) -> list[Phase]:
         """The phases of a competition that the asker organizes, or the one that the address names."""
-        competition = get_object_or_404(Competition.objects.managed_by(self.person()), slug=slug)
-        phases = list(competition.phases.select_related("competition"))
+        phases = list(self.organized(slug).phases.select_related("competition"))
         if (chosen := request.query_params.get("phase")) is not None:
             phases = [phase for phase in phases if phase.slug == chosen]
             if not phases:

@@ -202,9 +202,7 @@ def results_table(board: Leaderboard) -> Table:
     tasks, facts = {task.pk: task.name for task in board.phase.tasks.order_by("pk")}, fact_columns(board.phase)
     board_rows = _rows(board, list(tasks), facts)
     titles = {column.key: column.title for column in board.visible_columns}
-    scores = {
-        (line["task_id"], line["column_key"]): None for row in board_rows for line in row["scores"]
-    }  # a set that keeps its order
+    scores = dict.fromkeys((line["task_id"], line["column_key"]) for row in board_rows for line in row["scores"])
     names = [f"{tasks[task]}({task})-{titles[key]}" if task in tasks else titles[key] for task, key in scores]
     rows = []
     for row in board_rows:

@@ -54,10 +54,8 @@ class WebhookForm(forms.Form):
 
     def clean_url(self) -> str:
         url = str(self.cleaned_data["url"])
-        try:
-            check_url(
-                url
-            )  # its name is looked up when something is sent: a stranger's name server must hold up no page
+        try:  # its name is looked up when something is sent: a stranger's name server must hold up no page
+            check_url(url)
         except TargetRefused as error:
             raise ValidationError(str(error)) from error
         return url
