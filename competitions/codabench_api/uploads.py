@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, NoReturn, TypeVar, cast
 from uuid import UUID
 
@@ -34,7 +34,7 @@ from competitions.resources.uploads import upload_append, upload_begin, upload_r
 from competitions.teams.services import find_registration
 from core.refusals import Refusal, RefusalKind
 from core.serving.receiving import announced_bytes, takes_body
-from files.bundles.faults import Note, Report
+from files.bundles.faults import InvalidBundle, Note, Report
 from files.text import is_number
 
 BUNDLE: Final = "competition_bundle"
@@ -165,6 +165,16 @@ class CreationStatus(RobotView):
                 "resulting_task": str(job.task.key) if job.task else None,
             }
         )
+
+
+def import_answer(job: BundleImport, shape: Callable[[BundleImport], dict[str, object] | None]) -> Response:
+    """Wait for an import: 201 with its result, else 202 with a number to ask for. Raises `InvalidBundle`."""
+    over = wait_until_over(job)
+    if (result := shape(over)) is not None:
+        return Response(result, status=201)
+    if over.state == BundleImport.State.FAILED:
+        raise InvalidBundle(import_report(over))
+    return Response({"status": "Starting", "status_id": over.pk}, status=202)
 
 
 def import_report(job: BundleImport) -> Report:

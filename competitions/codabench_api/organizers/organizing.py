@@ -16,7 +16,6 @@ from accounts.views import open_page
 from competitions.bundles.codabench_gaps import codabench_gaps, codabench_refusals
 from competitions.bundles.exports import export_begin, export_recent
 from competitions.bundles.imports import require_host, task_import_begin
-from competitions.bundles.models import BundleImport
 from competitions.catalog.models import Competition, Phase
 from competitions.catalog.publishing import competition_publish, competition_withdraw
 from competitions.catalog.rights import organizes
@@ -24,7 +23,7 @@ from competitions.codabench_api.base import PAGE_PARAMETERS, BadForm, RobotView,
 from competitions.codabench_api.files import address, read_address
 from competitions.codabench_api.refused import MANAGED_ELSEWHERE
 from competitions.codabench_api.shapes import load_phases, phase_shape, task_shape
-from competitions.codabench_api.uploads import import_report, wait_until_over
+from competitions.codabench_api.uploads import import_answer, wait_until_over
 from competitions.compute.models import Queue
 from competitions.leaderboards.auto_migration import phase_migrate
 from competitions.resources.downloads import stored_response
@@ -35,7 +34,6 @@ from competitions.submissions.fact_sheets import fact_sheet_edit
 from competitions.teams.models import Registration
 from competitions.teams.services import registration_decide
 from core.refusals import NotAllowed
-from files.bundles.faults import InvalidBundle
 
 ASK_AGAIN_S: Final = 5
 EXPORT_WAITS: Final = "The bundle is still being written. Ask again in a few seconds."
@@ -87,12 +85,7 @@ class UploadTask(RobotView):
         sent = take_upload(user, file, now)
         assert sent.file is not None, "it came in one piece"
         job = task_import_begin(owner=user, stored=sent.file, file_name=sent.file_name, now=now)
-        over = wait_until_over(job)
-        if over.task is not None:
-            return Response(task_shape(over.task), status=201)
-        if over.state == BundleImport.State.FAILED:
-            raise InvalidBundle(import_report(over))
-        return Response({"status": "Starting", "status_id": job.pk}, status=202)
+        return import_answer(job, lambda over: task_shape(over.task) if over.task is not None else None)
 
 
 class Queues(RobotView):

@@ -19,16 +19,8 @@ from competitions.teams.models import Team
 from competitions.teams.services import find_team, require_team
 from competitions.web.views.competitions import render_tab
 from competitions.web.visit import visit
+from competitions.webhooks import services
 from competitions.webhooks.models import Webhook
-from competitions.webhooks.services import (
-    message_resend,
-    secret_replace,
-    webhook_create,
-    webhook_resume,
-    webhook_stop,
-    webhook_test,
-    webhooks_for,
-)
 from competitions.webhooks.targets import TargetRefused, check_url
 
 SHOWN_MESSAGES: Final = 50
@@ -79,7 +71,7 @@ def team_webhooks(request: HttpRequest, slug: str) -> HttpResponse:
     form = WebhookForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         return add_webhook(request, form, visited.competition, team)
-    context = {"form": form, "webhooks": webhooks_for(competition=visited.competition, team=team)}
+    context = {"form": form, "webhooks": services.webhooks_for(competition=visited.competition, team=team)}
     response = render_tab(request, visited, "web/teams/webhooks.html", context, tab="team")
     response.status_code = 422 if form.is_bound else 200
     return response
@@ -87,7 +79,7 @@ def team_webhooks(request: HttpRequest, slug: str) -> HttpResponse:
 
 def add_webhook(request: HttpRequest, form: WebhookForm, competition: Competition, team: Team | None) -> HttpResponse:
     """Store it, and lead to its page. Raises `TOO_MANY_WEBHOOKS`."""
-    webhook = webhook_create(
+    webhook = services.webhook_create(
         competition=competition,
         team=team,
         by=person(request),
@@ -130,21 +122,21 @@ def _act(request: HttpRequest, webhook: Webhook, action: str) -> str:
     now = timezone.now()
     match action:
         case "test":
-            webhook_test(webhook=webhook, now=now)
+            services.webhook_test(webhook=webhook, now=now)
             return "A test is on its way; this page shows what becomes of it."
         case "stop":
-            webhook_stop(webhook=webhook, now=now)
+            services.webhook_stop(webhook=webhook, now=now)
             return "The webhook is turned off."
         case "resume":
-            webhook_resume(webhook=webhook)
+            services.webhook_resume(webhook=webhook)
             return "The webhook is turned on."
         case "replace-key":
-            secret_replace(webhook=webhook)
+            services.secret_replace(webhook=webhook)
             return "The signing key is a new one. The old one is worth nothing from now on."
         case "resend":
             form = MessageForm(request.POST)
             number = form.cleaned_data["message"] if form.is_valid() else 0
-            message_resend(message=get_object_or_404(webhook.messages, pk=number), now=now)
+            services.message_resend(message=get_object_or_404(webhook.messages, pk=number), now=now)
             return "The message is sent again."
     raise Http404
 

@@ -24,7 +24,6 @@ from competitions.leaderboards.ranking.values import deciding_column, primary_co
 from competitions.leaderboards.reading.board import (
     BoardChanged,
     BoardPage,
-    UnknownSort,
     baseline_entries,
     best_over_time,
     board_page,
@@ -40,6 +39,7 @@ from competitions.leaderboards.reading.columns import (
     dataset_names,
     datasets_page,
     page_columns,
+    read_sort,
     without_repeats,
 )
 from competitions.leaderboards.reading.export import csv_response
@@ -256,11 +256,8 @@ def _place(request: HttpRequest) -> PlaceOnBoard:
 def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Leaderboard) -> dict[str, object]:
     columns = board.visible_columns
     primary = primary_column(list(board.columns.all()))
-    sort = request.GET.get("sort", "")
     shown = page_columns(board, columns, has_facts=visited.competition.has_questions)
-    if sort and sort not in {column.key for column in shown if column.is_sortable}:
-        raise UnknownSort(sort)
-    sort = "" if primary is not None and sort == primary.key else sort
+    sort = read_sort(board, shown, request.GET.get("sort", ""))
     shown, datasets = datasets_page(
         without_repeats(shown), int(sets) if is_number(sets := request.GET.get("sets", "")) else 1
     )

@@ -28,8 +28,7 @@ from competitions.web.markdown import has_markdown
 from competitions.web.presentation.citations import results_bibtex
 from competitions.web.views.competitions import render_tab
 from competitions.web.visit import Visit, visit
-from competitions.winners.models import Place
-from competitions.winners.states import State
+from competitions.winners.models import Place, State
 
 SHOWN: Final = 10  # rows of a board
 

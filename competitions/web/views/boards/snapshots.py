@@ -14,13 +14,14 @@ from django.views.decorators.clickjacking import xframe_options_exempt
 from django.views.decorators.http import require_POST
 
 from accounts.views import open_page, person
-from competitions.leaderboards.models import Entry, Snapshot
+from competitions.leaderboards.models import Snapshot
 from competitions.leaderboards.ranking.entries import entry_rank
 from competitions.leaderboards.ranking.values import primary_column
 from competitions.leaderboards.reading.board import board_page
 from competitions.leaderboards.reading.uncertainty import row_uncertainty
 from competitions.leaderboards.snapshots import signing_key, snapshot_path, snapshot_request
 from competitions.web.presentation.citations import bibtex, linked_data
+from competitions.web.views.boards.entries import find_entry
 from competitions.web.views.competitions import render_tab
 from competitions.web.visit import Visit, visit
 
@@ -145,13 +146,7 @@ def embed(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> H
 def badge(request: HttpRequest, pk: int) -> HttpResponse:
     """A row's rank and range as a small picture: as a visitor sees it, whoever asks. 404 where nobody may."""
     request.user = AnonymousUser()
-    rows = Entry.objects.select_related("team", "uncertainty", "score__submission__phase__competition")
-    entry = get_object_or_404(rows, pk=pk)
-    visited = visit(request, entry.score.submission.phase.competition.slug)
-    boards = (board for phase in visited.phases_with_boards for board in phase.leaderboards.all())
-    board = next((board for board in boards if board.pk == entry.leaderboard_id), None)
-    if board is None or not visited.can_see_board(board):
-        raise Http404
+    entry, visited, board = find_entry(request, pk)
     rank, sure = entry_rank(entry), row_uncertainty(board, entry)
     words = "baseline" if rank is None else f"rank {rank} of {board.entry_count}"
     if sure is not None and sure.rank_range:

@@ -12,18 +12,10 @@ from accounts.models import User
 from accounts.people.blocks import blocked_numbers
 from accounts.views import open_page
 from competitions.catalog.models import Competition
+from competitions.discussions import reading
 from competitions.discussions.following import looked_at
 from competitions.discussions.images import attached_key
 from competitions.discussions.models import Post, PostImage, Subscription, Topic
-from competitions.discussions.reading import (
-    FILTERS,
-    find_post,
-    find_topic,
-    may_read_text,
-    readable_posts,
-    reply_page,
-    topic_page,
-)
 from competitions.discussions.rights import require_discussion
 from competitions.web.markdown import has_markdown
 from competitions.web.views.competitions import image_response, render_tab
@@ -55,7 +47,7 @@ def discussion_visit(request: HttpRequest, slug: str) -> Visit:
 
 def read_topic(visited: Visit, pk: int) -> Topic:
     """A topic that this person may read; any other does not exist."""
-    topic = find_topic(visited.competition, pk, visited.user, is_organizer=visited.is_organizer)
+    topic = reading.find_topic(visited.competition, pk, visited.user, is_organizer=visited.is_organizer)
     if topic is None:
         raise Http404
     return topic
@@ -63,7 +55,7 @@ def read_topic(visited: Visit, pk: int) -> Topic:
 
 def read_post(visited: Visit, pk: int) -> Post:
     """A post whose text this person may read; any other does not exist."""
-    post = find_post(visited.competition, pk, visited.user, is_organizer=visited.is_organizer)
+    post = reading.find_post(visited.competition, pk, visited.user, is_organizer=visited.is_organizer)
     if post is None:
         raise Http404
     return post
@@ -84,12 +76,12 @@ def discussion(request: HttpRequest, slug: str) -> HttpResponse:
     require_discussion(visited.competition)
     form = ListForm(request.GET)
     values = form.cleaned_data if form.is_valid() else {"show": "", "q": "", "before": ""}
-    page = topic_page(
+    page = reading.topic_page(
         visited.competition, visited.user, show=values["show"], words=values["q"], before=values["before"]
     )
     filters = [
         (key, label)
-        for key, label in FILTERS.items()
+        for key, label in reading.FILTERS.items()
         if visited.user.is_authenticated or key not in ("own", "followed")
     ]
     context = {
@@ -123,9 +115,9 @@ def topic(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     shown = read_topic(visited, pk)
     place = PlaceForm(request.GET)
     values = place.cleaned_data if place.is_valid() else {}
-    posts = readable_posts(shown, visited.user, is_organizer=visited.is_organizer)
+    posts = reading.readable_posts(shown, visited.user, is_organizer=visited.is_organizer)
     opening = posts.filter(is_opening=True).first()
-    page = reply_page(posts, at=values.get("at"), until=values.get("until"))
+    page = reading.reply_page(posts, at=values.get("at"), until=values.get("until"))
     texts = shown_posts(visited, shown, [*([opening] if opening else []), *page.posts])
     context = {
         "topic": shown,
@@ -144,7 +136,7 @@ def topic(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def shown_posts(visited: Visit, topic: Topic, posts: Iterable[Post]) -> list[ShownPost]:
     """Posts with their texts, as far as this person may read them."""
     rows = list(posts)
-    readable = [post for post in rows if may_read_text(post, visited.user, is_organizer=visited.is_organizer)]
+    readable = [post for post in rows if reading.may_read_text(post, visited.user, is_organizer=visited.is_organizer)]
     image_url, link = image_addresses(visited, readable), mention_links(visited, readable)
     blocked = blocked_numbers(visited.user.pk)
     return [_shown_post(visited, topic, post, image_url, link, blocked, is_readable=post in readable) for post in rows]
