@@ -330,7 +330,7 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "codabench:queue": ("get", SIGNED_IN, {"A": 401}),
     "codabench:task": ("get", "OR", {"A": 401, "SMTX": 404}),
     "codabench:detail-result": ("get", "", {EVERYBODY: 404}),  # the phase shows none
-    **{f"codabench:{call.name}": ("get", "", {EVERYBODY: 409}) for call in REFUSED_CALLS},
+    **{f"codabench:{name}": ("get", "", {EVERYBODY: 409}) for calls in REFUSED_CALLS.values() for name in calls},
     "codabench:creation-status": ("get", "", {"A": 401, "SMTOXR": 404}),
     "api:notifications": ("get", SIGNED_IN, {"A": 401}),
     "api:notifications-read": ("post", "", {"A": 401, "SMTOXR": 400}),

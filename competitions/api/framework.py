@@ -1,4 +1,4 @@
-"""Classes of the REST framework as this API has them: parser, pages, answers to `OPTIONS`, rate of calls."""
+"""The REST framework as this API has it: parser, pages, answers to `OPTIONS`, rate of calls."""
 
 from collections.abc import Mapping
 from typing import IO, TYPE_CHECKING, Any, Final

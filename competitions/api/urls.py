@@ -49,10 +49,14 @@ urlpatterns = [
     path(f"{COMPETITION}team/", competitions.TeamView.as_view(), name="team"),
     path(f"{COMPETITION}team/invitations/", competitions.TeamInvitations.as_view(), name="team-invitations"),
     path(f"{COMPETITION}team/merges/", competitions.TeamMerges.as_view(), name="team-merges"),
-    path("merges/<uuid:key>/accept/", competitions.MergeAnswer.as_view(), {"answer": "accept"}, name="merge-accept"),
-    path("merges/<uuid:key>/decline/", competitions.MergeAnswer.as_view(), {"answer": "decline"}, name="merge-decline"),
-    path(
-        "merges/<uuid:key>/withdraw/", competitions.MergeAnswer.as_view(), {"answer": "withdraw"}, name="merge-withdraw"
+    *(
+        path(
+            f"merges/<uuid:key>/{answer}/",
+            competitions.MergeAnswer.as_view(),
+            {"answer": answer},
+            name=f"merge-{answer}",
+        )
+        for answer in ("accept", "decline", "withdraw")
     ),
     path(f"{COMPETITION}settings/", settings.CompetitionSettings.as_view(), name="competition-settings"),
     path(PHASE, settings.PhaseSettings.as_view(), name="phase"),
@@ -71,17 +75,14 @@ urlpatterns = [
     path(f"{COMPETITION}images/", environments.EnvironmentFiles.as_view(), {"kind": "image"}, name="images"),
     path("environment-files/<uuid:key>/", environments.EnvironmentFileDetail.as_view(), name="environment-file"),
     path("invitations/", competitions.MyInvitations.as_view(), name="invitations"),
-    path(
-        "invitations/<uuid:key>/accept/",
-        competitions.InvitationAnswer.as_view(),
-        {"answer": "accept"},
-        name="invitation-accept",
-    ),
-    path(
-        "invitations/<uuid:key>/decline/",
-        competitions.InvitationAnswer.as_view(),
-        {"answer": "decline"},
-        name="invitation-decline",
+    *(
+        path(
+            f"invitations/<uuid:key>/{answer}/",
+            competitions.InvitationAnswer.as_view(),
+            {"answer": answer},
+            name=f"invitation-{answer}",
+        )
+        for answer in ("accept", "decline")
     ),
     path("people/<str:username>/", people.PersonView.as_view(), name="person"),
     path("blocks/", people.Blocks.as_view(), name="blocks"),
@@ -105,16 +106,10 @@ urlpatterns = [
     path("submissions/<int:pk>/", submissions.SubmissionDetail.as_view(), name="submission"),
     path("submissions/<int:pk>/cancel/", submissions.SubmissionCancel.as_view(), name="submission-cancel"),
     path("submissions/<int:pk>/start/", submissions.SubmissionStart.as_view(), name="submission-start"),
-    path("competitions/<slug:slug>/submissions.csv", submissions.SubmissionsCsv.as_view(), name="submissions-csv"),
-    path(
-        "competitions/<slug:slug>/team/submissions.csv",
-        submissions.TeamSubmissionsCsv.as_view(),
-        name="team-submissions-csv",
-    ),
-    path("competitions/<slug:slug>/slices.csv", submissions.SlicesCsv.as_view(), name="slices-csv"),
-    path(
-        "competitions/<slug:slug>/submissions/start/", submissions.SubmissionsStart.as_view(), name="submissions-start"
-    ),
+    path(f"{COMPETITION}submissions.csv", submissions.SubmissionsCsv.as_view(), name="submissions-csv"),
+    path(f"{COMPETITION}team/submissions.csv", submissions.TeamSubmissionsCsv.as_view(), name="team-submissions-csv"),
+    path(f"{COMPETITION}slices.csv", submissions.SlicesCsv.as_view(), name="slices-csv"),
+    path(f"{COMPETITION}submissions/start/", submissions.SubmissionsStart.as_view(), name="submissions-start"),
     path("submissions/<int:pk>/withdraw/", submissions.SubmissionWithdraw.as_view(), name="submission-withdraw"),
     path(
         "submissions/<int:pk>/boards/<slug:board_key>/", submissions.SubmissionBoard.as_view(), name="submission-board"

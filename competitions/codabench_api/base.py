@@ -1,7 +1,7 @@
 """Base of Codabench's calls: forms as bodies, pages, and the asker's submissions."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 from uuid import UUID
 
 from django.db.models import Prefetch, QuerySet
@@ -13,6 +13,8 @@ from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accounts.models import ApiToken, Scope
+from accounts.sign_in import is_robot
 from competitions.api.framework import NOT_STORABLE, JSONParser
 from competitions.api.permissions import HasScope
 from competitions.api.views.base import ApiView
@@ -22,7 +24,7 @@ from competitions.catalog.rights import may_host
 from competitions.codabench_api import shapes
 from competitions.submissions.access import visible_submissions
 from competitions.submissions.models import Submission
-from core.refusals import Refusal
+from core.refusals import NotAllowed, Refusal
 from core.serving.receiving import form_room
 from files.images import MAX_BYTES as IMAGE_BYTES
 from files.text import is_number, is_storable, texts_in
@@ -118,6 +120,45 @@ class RobotView(ApiView):
 
     def submission(self, pk: int) -> Submission:
         return get_object_or_404(self.submissions(), pk=pk)
+
+
+class ShownView(RobotView):
+    """Base of a row that is shown here and kept as it is: `refuse` says to those who see it where, or why."""
+
+    write_scope = Scope.ORGANIZE
+
+    def refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Raise the reason why the row that the address names is not changed here."""
+        raise NotImplementedError
+
+    def put(self, request: Request, **kwargs: Any) -> Response:
+        self.refuse(**kwargs)
+
+    patch = delete = put
+
+
+class ActsOnGet(RobotView):
+    """Base of calls that Codabench's clients make by GET although they change something.
+
+    They need a token, so that a link or picture on another page cannot make a signed-in browser call them.
+    """
+
+    def get(self, request: Request, pk: int) -> Response:
+        if not isinstance(request.auth, ApiToken) or self.write_scope not in request.auth.scopes:
+            raise NotAllowed(f"Send POST, or an API token with the scope `{self.write_scope}`.")
+        return self.post(request, pk)
+
+    def post(self, request: Request, pk: int) -> Response:
+        raise NotImplementedError
+
+
+class RepeatsView(RobotView):
+    """Base of calls that run submissions again; for organizers and service accounts."""
+
+    @property
+    def write_scope(self) -> Scope:  # type: ignore[override]  # a token of an organizer's own submissions is not enough
+        """Service accounts have no more than `submit`; who organizes needs a token that may."""
+        return Scope.SUBMIT if is_robot(self.request.user) else Scope.ORGANIZE
 
 
 class EditorView(RobotView):

@@ -1,6 +1,5 @@
 """Codabench's calls without a counterpart here: each is refused with the reason and an alternative."""
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 from django.urls import URLPattern, path
@@ -18,101 +17,62 @@ MANAGED_ELSEWHERE: Final = RefusalKind(
 NOT_OFFERED: Final = RefusalKind(409, "not_offered", "{detail}")
 
 
-@dataclass(frozen=True)
-class RefusedCall:
-    """A path below /api/, its name, and why there is nothing behind it."""
-
-    route: str
-    name: str
-    reason: str
-
-
-GROUPS: Final = "Files are not grouped here: share a file under Files > Resources, by the person."
-ORGANIZATIONS: Final = (
-    "There are no organizations: an organizer is a person, a participant a team (/competitions/SLUG/team/)."
-)
-KEPT: Final = (
-    "Nothing is deleted in bulk: results stay reproducible, and unused files are found and removed by the site itself."
-)
-FIGURES: Final = "Figures of the whole site are at /metrics, in Prometheus's format, for its administrators."
-SCORES: Final = (
-    "Scores come from the scoring program alone. To change one, correct the program and run the submission again."
-)
-REFUSED_CALLS: Final = (
-    RefusedCall("data_groups/", "data-groups", GROUPS),
-    RefusedCall("data_groups/<int:pk>/", "data-group", GROUPS),
-    RefusedCall(
-        "datasets/public/",
-        "datasets-public",
-        "Datasets are shared among organizers. What participants may download stands at each phase of /api/competitions/ID/.",
-    ),
-    RefusedCall("datasets/delete_many/", "datasets-delete", KEPT),
-    RefusedCall("tasks/delete_many/", "tasks-delete", KEPT),
-    RefusedCall(
-        "leaderboards/",
-        "boards",
-        "Leaderboards belong to phases: GET /api/phases/ says which, and the workspace makes them.",
-    ),
-    RefusedCall("submission_scores/", "submission-scores", SCORES),
-    RefusedCall("submission_scores/<int:pk>/", "submission-score", SCORES),
-    RefusedCall("upload_submission_scores/<int:pk>/", "upload-scores", SCORES),
-    RefusedCall(
-        "add_submission_to_leaderboard/<int:pk>/",
-        "add-to-leaderboard",
-        "POST /api/submissions/ID/submission_leaderboard_connection/ puts a submission on the board.",
-    ),
-    RefusedCall(
-        "participants/send_email/",
-        "participant-mail",
-        "Programs send no mail to people. Write an announcement or a mail in the organizer's workspace.",
-    ),
-    RefusedCall(
-        "participants/<int:pk>/send_email/",
-        "one-participant-mail",
-        "Programs send no mail to people. Write an announcement or a mail in the organizer's workspace.",
-    ),
-    RefusedCall(
-        "competitions/<int:pk>/email_all_participants/",
-        "mail-all",
-        "Programs send no mail to people. Write an announcement or a mail in the organizer's workspace.",
-    ),
-    RefusedCall(
-        "competitions/<int:pk>/update_images/",
-        "update-images",
-        "A logo is changed in the organizer's workspace, under Settings.",
-    ),
-    RefusedCall(
-        "competitions/front_page/",
-        "front-page",
-        "Nothing is counted as popular or featured here. GET /api/competitions/public/ lists what is published.",
-    ),
-    RefusedCall(
-        "front_page_stats/",
-        "front-page-stats",
-        FIGURES,
-    ),
-    RefusedCall("organizations/<int:pk>/", "organization", ORGANIZATIONS),
-    RefusedCall("organizations/<int:pk>/<str:action>/", "organization-action", ORGANIZATIONS),
-    RefusedCall("organizations/<str:action>/", "organizations-action", ORGANIZATIONS),
-    RefusedCall("users/participant_organizations/", "participant-organizations", ORGANIZATIONS),
-    RefusedCall(
-        "users/<int:pk>/",
-        "user",
-        "People change their own data at /profile/ and /accounts/, and nobody's by program.",
-    ),
-    RefusedCall(
-        "user_lookup/",
-        "user-lookup",
-        "People are not searched for by program. Administrators find them in the admin; organizers see their participants.",
-    ),
-    RefusedCall("user_quota_cleanup/", "quota-cleanup", KEPT),
-    RefusedCall("delete_unused_tasks/", "delete-unused-tasks", KEPT),
-    RefusedCall("delete_unused_datasets/", "delete-unused-datasets", KEPT),
-    RefusedCall("delete_unused_submissions/", "delete-unused-submissions", KEPT),
-    RefusedCall("delete_failed_submissions/", "delete-failed-submissions", KEPT),
-    RefusedCall("analytics/", "analytics", FIGURES),
-    RefusedCall("analytics/<str:action>/", "analytics-action", FIGURES),
-)
+# By the reason why there is nothing behind them: the paths below /api/ of calls, by their names.
+REFUSED_CALLS: Final[dict[str, dict[str, str]]] = {
+    "Files are not grouped here: share a file under Files > Resources, by the person.": {
+        "data-groups": "data_groups/",
+        "data-group": "data_groups/<int:pk>/",
+    },
+    "Datasets are shared among organizers. What participants may download stands at each phase of /api/competitions/ID/.": {
+        "datasets-public": "datasets/public/",
+    },
+    "Nothing is deleted in bulk: results stay reproducible, and unused files are found and removed by the site itself.": {
+        "datasets-delete": "datasets/delete_many/",
+        "tasks-delete": "tasks/delete_many/",
+        "quota-cleanup": "user_quota_cleanup/",
+        "delete-unused-tasks": "delete_unused_tasks/",
+        "delete-unused-datasets": "delete_unused_datasets/",
+        "delete-unused-submissions": "delete_unused_submissions/",
+        "delete-failed-submissions": "delete_failed_submissions/",
+    },
+    "Leaderboards belong to phases: GET /api/phases/ says which, and the workspace makes them.": {
+        "boards": "leaderboards/"
+    },
+    "Scores come from the scoring program alone. To change one, correct the program and run the submission again.": {
+        "submission-scores": "submission_scores/",
+        "submission-score": "submission_scores/<int:pk>/",
+        "upload-scores": "upload_submission_scores/<int:pk>/",
+    },
+    "POST /api/submissions/ID/submission_leaderboard_connection/ puts a submission on the board.": {
+        "add-to-leaderboard": "add_submission_to_leaderboard/<int:pk>/",
+    },
+    "Programs send no mail to people. Write an announcement or a mail in the organizer's workspace.": {
+        "participant-mail": "participants/send_email/",
+        "one-participant-mail": "participants/<int:pk>/send_email/",
+        "mail-all": "competitions/<int:pk>/email_all_participants/",
+    },
+    "A logo is changed in the organizer's workspace, under Settings.": {
+        "update-images": "competitions/<int:pk>/update_images/",
+    },
+    "Nothing is counted as popular or featured here. GET /api/competitions/public/ lists what is published.": {
+        "front-page": "competitions/front_page/",
+    },
+    "There are no organizations: an organizer is a person, a participant a team (/competitions/SLUG/team/).": {
+        "organization": "organizations/<int:pk>/",
+        "organization-action": "organizations/<int:pk>/<str:action>/",
+        "organizations-action": "organizations/<str:action>/",
+        "participant-organizations": "users/participant_organizations/",
+    },
+    "People change their own data at /profile/ and /accounts/, and nobody's by program.": {"user": "users/<int:pk>/"},
+    "People are not searched for by program. Administrators find them in the admin; organizers see their participants.": {
+        "user-lookup": "user_lookup/",
+    },
+    "Figures of the whole site are at /metrics, in Prometheus's format, for its administrators.": {
+        "front-page-stats": "front_page_stats/",
+        "analytics": "analytics/",
+        "analytics-action": "analytics/<str:action>/",
+    },
+}
 
 
 class RefusedView(RobotView):
@@ -128,4 +88,8 @@ class RefusedView(RobotView):
 
 
 def refused_urls() -> list[URLPattern]:
-    return [path(call.route, RefusedView.as_view(reason=call.reason), name=call.name) for call in REFUSED_CALLS]
+    return [
+        path(route, RefusedView.as_view(reason=reason), name=name)
+        for reason, calls in REFUSED_CALLS.items()
+        for name, route in calls.items()
+    ]

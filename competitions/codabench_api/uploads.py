@@ -2,8 +2,8 @@
 
 import threading
 import time
-from collections.abc import Iterator
-from typing import Final, TypeVar, cast
+from collections.abc import Callable, Iterator
+from typing import Final, NoReturn, TypeVar, cast
 from uuid import UUID
 
 from django.conf import settings
@@ -23,7 +23,7 @@ from competitions.bundles.models import BundleExport, BundleImport
 from competitions.catalog.downloads import phase_downloads
 from competitions.catalog.models import Phase
 from competitions.catalog.rights import organizes
-from competitions.codabench_api.base import PAGE_PARAMETERS, BadForm, RobotView, read_uuid
+from competitions.codabench_api.base import PAGE_PARAMETERS, BadForm, RobotView, ShownView, read_uuid
 from competitions.codabench_api.files import address, read_address
 from competitions.codabench_api.refused import MANAGED_ELSEWHERE
 from competitions.codabench_api.shapes import dataset_row
@@ -34,7 +34,7 @@ from competitions.resources.uploads import upload_append, upload_begin, upload_r
 from competitions.teams.services import find_registration
 from core.refusals import Refusal, RefusalKind
 from core.serving.receiving import announced_bytes, takes_body
-from files.bundles.faults import Note, Report
+from files.bundles.faults import InvalidBundle, Note, Report
 from files.text import is_number
 
 BUNDLE: Final = "competition_bundle"
@@ -58,7 +58,6 @@ def person_datasets(user: User) -> QuerySet[Resource]:
 class Datasets(RobotView):
     """The asker's datasets, in pages; or announce an upload: the answer says where to put it."""
 
-    write_scope = Scope.SUBMIT
     KINDS = ("submission", BUNDLE)
     parameters = ("type", "_type", "name", "key", "is_public", "search", *PAGE_PARAMETERS)
 
@@ -139,8 +138,6 @@ def _chunks(request: HttpRequest) -> Iterator[bytes]:
 class UploadCompleted(RobotView):
     """Finish an upload. A bundle is imported, and the answer has the address of its status."""
 
-    write_scope = Scope.SUBMIT
-
     def put(self, request: Request, key: UUID) -> Response:
         user, now = self.person(), timezone.now()
         sent = get_object_or_404(Upload.objects.select_related("file"), key=key, user=user, file__isnull=False)
@@ -170,6 +167,16 @@ class CreationStatus(RobotView):
         )
 
 
+def import_answer(job: BundleImport, shape: Callable[[BundleImport], dict[str, object] | None]) -> Response:
+    """Wait for an import: 201 with its result, else 202 with a number to ask for. Raises `InvalidBundle`."""
+    over = wait_until_over(job)
+    if (result := shape(over)) is not None:
+        return Response(result, status=201)
+    if over.state == BundleImport.State.FAILED:
+        raise InvalidBundle(import_report(over))
+    return Response({"status": "Starting", "status_id": over.pk}, status=202)
+
+
 def import_report(job: BundleImport) -> Report:
     """The reasons for a failed import; without faults for any other."""
     faults = [Note(**fault) for fault in job.report.get("faults", [])]
@@ -177,21 +184,17 @@ def import_report(job: BundleImport) -> Report:
     return Report(faults=[Note(BROKEN_OFF, file=job.file_name)] if is_ours else faults)
 
 
-class DatasetView(RobotView):
+class DatasetView(ShownView):
     """One dataset, by its number or its key."""
-
-    write_scope = Scope.ORGANIZE
 
     def get(self, request: Request, key: str) -> Response:
         uuid = read_uuid(key)
         lookup = Q(key=uuid) if uuid else Q(pk=int(key) if key.isdecimal() and len(key) < 19 else 0)
         return Response(dataset_row(get_object_or_404(person_datasets(self.person()), lookup)))
 
-    def put(self, request: Request, key: str) -> Response:
-        self.get(request, key)
+    def refuse(self, key: str) -> NoReturn:
+        self.get(self.request, key)
         raise MANAGED_ELSEWHERE(what="Datasets are changed, replaced and deleted", where="/host/files/")
-
-    patch = delete = put
 
 
 class DatasetDownload(RobotView):

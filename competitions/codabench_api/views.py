@@ -6,27 +6,34 @@ example scripts (competition details, example submission, submission details, re
 
 import json
 from functools import partial
-from typing import cast
+from typing import NoReturn, cast
 
-from django.contrib.auth.decorators import login_not_required
 from django.db.models import F, Q, QuerySet
 from django.http import HttpRequest, HttpResponseBase, QueryDict
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_safe
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.throttling import AnonRateThrottle
 
-from accounts.models import ApiToken, Scope
-from accounts.sign_in import is_robot
+from accounts.models import Scope
+from accounts.views import open_page
 from audit.middleware import client_address
 from competitions.api.authentication import sender
 from competitions.catalog.models import Competition, Phase, Task
 from competitions.codabench_api import shapes
-from competitions.codabench_api.base import PAGE_PARAMETERS, BadForm, EditorView, RobotView, read_uuid
+from competitions.codabench_api.base import (
+    PAGE_PARAMETERS,
+    ActsOnGet,
+    BadForm,
+    EditorView,
+    RepeatsView,
+    RobotView,
+    ShownView,
+    read_uuid,
+)
 from competitions.codabench_api.files import address, read_address
 from competitions.codabench_api.organizers.bulk import RESULTS_ARE_KEPT
 from competitions.codabench_api.organizers.editing import NOT_DELETED, competition_change, competition_make
@@ -47,7 +54,6 @@ from competitions.submissions.access import open_to_robot, repeats_by, visible_s
 from competitions.submissions.models import Submission
 from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import Kind, State
-from core.refusals import NotAllowed
 from files.text import is_number
 
 COMPETITION_FILTERS = ("search", "type", "ordering", "participating_in", "has_reward")
@@ -132,8 +138,7 @@ class CompetitionView(EditorView):
         competition_change(competition, self.form, self.person())
         return Response(shapes.competition_shape(competition, request.user))
 
-    def put(self, request: Request, pk: int) -> Response:
-        return self.patch(request, pk)
+    put = patch
 
     def delete(self, request: Request, pk: int) -> Response:
         get_object_or_404(Competition.objects.managed_by(self.person()), pk=pk)
@@ -176,7 +181,6 @@ SUBMISSION_FLAGS = ("is_public", "is_soft_deleted", "show_is_soft_deleted")
 class Submissions(RobotView):
     """The asker's submissions, as a bare list unless a page or `format=csv` is asked for; or make one."""
 
-    write_scope = Scope.SUBMIT
     renderer_classes = (JSONRenderer, ProblemRenderer)
     parameters = ("phase", "phase__competition", "status", "search", "format", *SUBMISSION_FLAGS, *PAGE_PARAMETERS)
 
@@ -285,16 +289,14 @@ def _kind(phase: Phase) -> Kind:
     return Kind(kinds[0]) if kinds else Kind.PREDICTION
 
 
-class SubmissionView(RobotView):
+class SubmissionView(ShownView):
     """One submission; results are kept as they are."""
 
     write_scope = Scope.SUBMIT
 
-    def put(self, request: Request, pk: int) -> Response:
+    def refuse(self, pk: int) -> NoReturn:
         self.submission(pk)
         raise RESULTS_ARE_KEPT()
-
-    patch = delete = put
 
     def get(self, request: Request, pk: int) -> Response:
         own = self.submissions().filter(pk=pk).first()
@@ -339,30 +341,18 @@ def _details_are_open(submission: Submission, reader: Reader) -> bool:
     return Entry.objects.filter(leaderboard=board, score__submission=submission).exists()
 
 
-class Cancel(RobotView):
-    """Cancel a submission: robots send GET with a token, which a browser's session cannot replace."""
-
-    write_scope = Scope.SUBMIT
-
-    def get(self, request: Request, pk: int) -> Response:
-        if not isinstance(request.auth, ApiToken) or Scope.SUBMIT not in request.auth.scopes:
-            raise NotAllowed("Send POST, or an API token with the scope `submit`.")
-        return self.post(request, pk)
+class Cancel(ActsOnGet):
+    """Cancel a submission."""
 
     def post(self, request: Request, pk: int) -> Response:
         submission_cancel(submission=self.submission(pk), actor=f"user:{self.person().username}", now=timezone.now())
         return Response({"canceled": True})
 
 
-class Rerun(RobotView):
-    """Run a submission again as a new one, on one task if named; for organizers and service accounts."""
+class Rerun(RepeatsView):
+    """Run a submission again as a new one, on one task if named."""
 
     parameters = ("task_key",)
-
-    @property
-    def write_scope(self) -> Scope:  # type: ignore[override]  # a token of an organizer's own submissions is not enough
-        """Service accounts have no more than `submit`; who organizes needs a token that may."""
-        return Scope.SUBMIT if is_robot(self.request.user) else Scope.ORGANIZE
 
     def post(self, request: Request, pk: int) -> Response:
         user = self.person()
@@ -404,25 +394,20 @@ class Tasks(RobotView):
         return self.page(tasks.order_by("pk"), partial(shapes.task_shape, owner=user))
 
 
-class TaskView(RobotView):
+class TaskView(ShownView):
     """One task that the asker may use."""
 
-    write_scope = Scope.ORGANIZE
+    def task(self, pk: int) -> Task:
+        return get_object_or_404(Task.objects.usable_by(self.person()).select_related(*shapes.TASK_PARTS), pk=pk)
 
-    def put(self, request: Request, pk: int) -> Response:
-        task = get_object_or_404(Task.objects.usable_by(self.person()), pk=pk)
-        raise MANAGED_ELSEWHERE(what="Tasks are changed", where=reverse("api:task", args=[task.key]))
-
-    patch = delete = put
+    def refuse(self, pk: int) -> NoReturn:
+        raise MANAGED_ELSEWHERE(what="Tasks are changed", where=reverse("api:task", args=[self.task(pk).key]))
 
     def get(self, request: Request, pk: int) -> Response:
-        user = self.person()
-        task = get_object_or_404(Task.objects.usable_by(user).select_related(*shapes.TASK_PARTS), pk=pk)
-        return Response(shapes.task_shape(task, owner=user))
+        return Response(shapes.task_shape(self.task(pk), owner=self.person()))
 
 
-@login_not_required
-@require_safe
+@open_page
 def file(request: HttpRequest, token: str) -> HttpResponseBase:
     """A submission's own file, for whoever was given its address."""
     what = read_address(token, "codabench:file")
@@ -430,8 +415,7 @@ def file(request: HttpRequest, token: str) -> HttpResponseBase:
     return stored_response(request, submission.file, file_name=submission.file_name)
 
 
-@login_not_required
-@require_safe
+@open_page
 def output(request: HttpRequest, token: str) -> HttpResponseBase:
     """A file or log of a run, for whoever was given its address; what is sealed meanwhile was never given."""
     what = read_address(token, "codabench:output")

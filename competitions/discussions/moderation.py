@@ -8,17 +8,9 @@ from django.db.models import Q, QuerySet
 
 from accounts.models import User
 from competitions.catalog.models import Competition
+from competitions.discussions import refusals
 from competitions.discussions.following import author_notify, desk_notify, post_forget
 from competitions.discussions.models import MAX_REASON, Post, Report, Topic, Writer
-from competitions.discussions.refusals import (
-    NOT_A_WRITER,
-    ORGANIZERS_STAY,
-    OWN_POST,
-    POST_HIDDEN,
-    REASON_MISSING,
-    TOO_MANY_PINNED,
-    TOO_MANY_REPORTS,
-)
 from competitions.discussions.rights import organizes_competition, require_writer
 from competitions.discussions.services import lock_post, post_hide, post_show, topic_show
 from competitions.teams.models import Registration
@@ -34,7 +26,7 @@ def reasoned(text: str) -> str:
     """A reason that somebody reads. Raises `REASON_MISSING`."""
     text = text.replace("\0", "").strip()
     if not text or len(text) > MAX_REASON:
-        raise REASON_MISSING()
+        raise refusals.REASON_MISSING()
     return text
 
 
@@ -48,12 +40,12 @@ def post_report(*, post: Post, by: User, text: str, now: datetime) -> bool:
     require_writer(by, competition, is_organizer=organizes_competition(by, competition))
     text = reasoned(text)
     if post.author_id == by.pk:
-        raise OWN_POST()
+        raise refusals.OWN_POST()
     if not post.is_shown:
-        raise POST_HIDDEN(state=post.get_state_display())
+        raise refusals.POST_HIDDEN(state=post.get_state_display())
     recent = Report.objects.filter(reporter=by, created_at__gt=now - timedelta(days=1)).count()
     if recent >= REPORTS_A_DAY:
-        raise TOO_MANY_REPORTS(limit=REPORTS_A_DAY)
+        raise refusals.TOO_MANY_REPORTS(limit=REPORTS_A_DAY)
     defaults = {"competition": competition, "text": text, "created_at": now}
     _, is_new = Report.objects.get_or_create(post=post, reporter=by, defaults=defaults)
     if is_new:
@@ -121,7 +113,7 @@ def topic_pin(*, topic: Topic, is_pinned: bool, now: datetime) -> None:
     topic = _locked(topic)
     others = Topic.objects.filter(competition=topic.competition_id, pinned_at__isnull=False).exclude(pk=topic.pk)
     if is_pinned and others.count() >= MOST_PINNED:
-        raise TOO_MANY_PINNED(limit=MOST_PINNED)
+        raise refusals.TOO_MANY_PINNED(limit=MOST_PINNED)
     topic.pinned_at = now if is_pinned else None
     topic.save(update_fields=["pinned_at"])
 
@@ -177,7 +169,7 @@ def writer_named(competition: Competition, username: str) -> User:
     known = Q(pk__in=taking_part.values("user")) | Q(pk__in=writing.values("author"))
     user = User.objects.filter(known, username__iexact=username.strip()).first()
     if user is None:
-        raise NOT_A_WRITER(competition=competition)
+        raise refusals.NOT_A_WRITER(competition=competition)
     return user
 
 
@@ -189,20 +181,17 @@ def writer_ban(*, competition: Competition, user: User, by: User, reason: str, r
     """
     reason = reasoned(reason)
     if organizes_competition(user, competition):
-        raise ORGANIZERS_STAY(user=user)
+        raise refusals.ORGANIZERS_STAY(user=user)
     Writer.objects.update_or_create(
         competition=competition, user=user, defaults={"banned_at": now, "ban_reason": reason, "banned_by": by}
     )
     posts = _hideable(competition, user) if removes else Post.objects.none()
-    removed = 0
-    for post in sorted(
-        posts[:MOST_AT_ONCE], key=lambda each: (each.topic_id, each.pk)
-    ):  # all lock topics in this order
+    chosen = sorted(posts[:MOST_AT_ONCE], key=lambda each: (each.topic_id, each.pk))  # all lock topics in this order
+    for post in chosen:
         locked = lock_post(post)
         _settle(locked, by, now)
         _remove(locked, reason)
-        removed += 1
-    return removed
+    return len(chosen)
 
 
 def _hideable(competition: Competition, user: User) -> QuerySet[Post]:

@@ -8,16 +8,8 @@ from django.contrib.auth.models import AnonymousUser
 from accounts.attempts import Counter, Limit
 from accounts.models import User
 from competitions.catalog.models import Competition
+from competitions.discussions import refusals
 from competitions.discussions.models import Post, Topic, Writer
-from competitions.discussions.refusals import (
-    BANNED,
-    NO_DISCUSSION,
-    POSTS_WAIT,
-    ROBOTS_WRITE_NOTHING,
-    TOO_MANY_POSTS,
-    TOO_MANY_PREVIEWS,
-    TOPIC_LOCKED,
-)
 from competitions.discussions.texts import MANY_ROWS, data_rows, has_link
 from competitions.teams.services import require_registration
 
@@ -34,7 +26,7 @@ TRUSTED_AFTER: Final = timedelta(days=1)
 def require_discussion(competition: Competition) -> None:
     """Raise `NO_DISCUSSION` where it is off or elsewhere."""
     if competition.discussion != Competition.Discussion.HERE:
-        raise NO_DISCUSSION(competition=competition)
+        raise refusals.NO_DISCUSSION(competition=competition)
 
 
 def organizes_competition(user: User | AnonymousUser, competition: Competition) -> bool:
@@ -49,13 +41,13 @@ def require_may_write(user: User, competition: Competition, *, is_organizer: boo
     """
     require_discussion(competition)
     if user.is_robot:
-        raise ROBOTS_WRITE_NOTHING()
+        raise refusals.ROBOTS_WRITE_NOTHING()
     if is_organizer:
         return
     require_registration(user=user, competition=competition)
     banned = Writer.objects.filter(competition=competition, user=user, banned_at__isnull=False).first()
     if banned is not None:
-        raise BANNED(reason=banned.ban_reason)
+        raise refusals.BANNED(reason=banned.ban_reason)
 
 
 def require_writer(user: User, competition: Competition, *, is_organizer: bool) -> Writer:
@@ -78,13 +70,13 @@ def require_room(user: User, now: datetime) -> None:
     own = Post.objects.filter(author=user)
     for period, limit, name in PERIODS:
         if own.filter(created_at__gt=now - period).count() >= limit:
-            raise TOO_MANY_POSTS(limit=limit, period=name)
+            raise refusals.TOO_MANY_POSTS(limit=limit, period=name)
 
 
 def require_preview(user: User) -> None:
     """Raise `TOO_MANY_PREVIEWS` for a person who has had many texts laid out within a minute."""
     if Counter(f"previews of {user.pk}", PREVIEWS).add(1) > PREVIEWS.amount:
-        raise TOO_MANY_PREVIEWS(limit=PREVIEWS.amount)
+        raise refusals.TOO_MANY_PREVIEWS(limit=PREVIEWS.amount)
 
 
 def wait_reason(writer: Writer, text: str, now: datetime) -> str:
@@ -95,7 +87,7 @@ def wait_reason(writer: Writer, text: str, now: datetime) -> str:
             author=writer.user_id, topic__competition=writer.competition_id, state=Post.State.WAITING
         ).count()
         if waiting >= MOST_WAITING:
-            raise POSTS_WAIT(count=waiting)
+            raise refusals.POSTS_WAIT(count=waiting)
     return reason
 
 
@@ -123,4 +115,4 @@ def is_trusted(writer: Writer, now: datetime) -> bool:
 def require_topic_open(topic: Topic, *, is_organizer: bool) -> None:
     """Raise `TOPIC_LOCKED` for all but organizers."""
     if topic.locked_at is not None and not is_organizer:
-        raise TOPIC_LOCKED(topic=topic)
+        raise refusals.TOPIC_LOCKED(topic=topic)

@@ -14,28 +14,10 @@ from django.db.models import Q
 from accounts.models import User
 from competitions.catalog.models import Competition, Format
 from competitions.disclosure.scores import has_announced_seal
-from competitions.discussions import texts
+from competitions.discussions import refusals, rights, texts
 from competitions.discussions.following import follow_topic, notice_ask
 from competitions.discussions.images import images_attach
 from competitions.discussions.models import Post, PostRevision, PostWord, Report, Topic
-from competitions.discussions.refusals import (
-    EDITED_MEANWHILE,
-    NO_SOLUTION,
-    NOT_YOUR_POST,
-    NUMBERS_UNDER_SEAL,
-    POST_HIDDEN,
-    TOO_MANY_EDITS,
-    TOO_MANY_MENTIONS,
-)
-from competitions.discussions.rights import (
-    organizes_competition,
-    require_discussion,
-    require_may_write,
-    require_room,
-    require_topic_open,
-    require_writer,
-    wait_reason,
-)
 from core.markup.bounded import HERE_CHARACTERS, rendered
 
 MOST_MENTIONS: Final = 10
@@ -66,15 +48,14 @@ def topic_create(*, competition: Competition, draft: Draft, title: str, now: dat
 
     Raises what `require_writer`, `checked_title`, `checked_text` and the limits refuse; then nothing is written.
     """
-    is_organizer = organizes_competition(draft.author, competition)
-    writer = require_writer(draft.author, competition, is_organizer=is_organizer)
+    is_organizer = rights.organizes_competition(draft.author, competition)
+    writer = rights.require_writer(draft.author, competition, is_organizer=is_organizer)
     title = texts.checked_title(title)
     text = _checked(competition, draft, title)
-    if (
-        sent := _sent_before(draft, text, now, Q(is_opening=True, topic__competition=competition, topic__title=title))
-    ) is not None:
+    place = Q(is_opening=True, topic__competition=competition, topic__title=title)
+    if (sent := _sent_before(draft, text, now, place)) is not None:
         return sent
-    reason = "" if is_organizer else _admit(draft, wait_reason(writer, f"{title}\n{text}", now), now)
+    reason = "" if is_organizer else _admit(draft, rights.wait_reason(writer, f"{title}\n{text}", now), now)
     topic = Topic.objects.create(
         competition=competition,
         title=title,
@@ -93,16 +74,16 @@ def reply_create(*, topic: Topic, draft: Draft, now: datetime) -> Post:
     Raises `TOPIC_LOCKED`, or what `require_writer`, `checked_text` and the limits refuse; then nothing is written.
     """
     competition = topic.competition
-    is_organizer = organizes_competition(draft.author, competition)
-    writer = require_writer(draft.author, competition, is_organizer=is_organizer)
+    is_organizer = rights.organizes_competition(draft.author, competition)
+    writer = rights.require_writer(draft.author, competition, is_organizer=is_organizer)
     text = _checked(competition, draft)
     if (sent := _sent_before(draft, text, now, Q(topic=topic, is_opening=False))) is not None:
         return sent
     topic = Topic.objects.select_for_update(of=("self",), no_key=True).select_related("competition").get(pk=topic.pk)
-    require_topic_open(topic, is_organizer=is_organizer)
+    rights.require_topic_open(topic, is_organizer=is_organizer)
     if not topic.is_shown:
-        raise POST_HIDDEN(state="waiting for an organizer, or removed")
-    reason = "" if is_organizer else _admit(draft, wait_reason(writer, text, now), now)
+        raise refusals.POST_HIDDEN(state="waiting for an organizer, or removed")
+    reason = "" if is_organizer else _admit(draft, rights.wait_reason(writer, text, now), now)
     return _write(topic, draft, text, reason, now, is_opening=False, by_organizer=is_organizer)
 
 
@@ -110,10 +91,10 @@ def _checked(competition: Competition, draft: Draft, title: str = "") -> str:
     """The text as it is stored. Raises the refusal of its bounds, its mentions, or numbers in it."""
     text = texts.checked_text(draft.text)
     if (count := len(texts.mentions(text).people) + len(texts.mentions(text).teams)) > MOST_MENTIONS:
-        raise TOO_MANY_MENTIONS(count=count, limit=MOST_MENTIONS)
+        raise refusals.TOO_MANY_MENTIONS(count=count, limit=MOST_MENTIONS)
     number = None if draft.numbers_confirmed else texts.score_like_number(f"{title}\n{text}")
     if number is not None and has_announced_seal(competition):
-        raise NUMBERS_UNDER_SEAL(number=number)
+        raise refusals.NUMBERS_UNDER_SEAL(number=number)
     return text
 
 
@@ -128,7 +109,7 @@ def _sent_before(draft: Draft, text: str, now: datetime, place: Q) -> Post | Non
 
 def _admit(draft: Draft, reason: str, now: datetime) -> str:
     """Pass on why the text waits, once there is room for another post. Raises `TOO_MANY_POSTS`."""
-    require_room(draft.author, now)
+    rights.require_room(draft.author, now)
     return reason
 
 
@@ -213,8 +194,8 @@ def post_edit(*, post: Post, draft: Draft, seen_version: int, title: str | None 
     `EDITED_MEANWHILE`, `TOO_MANY_EDITS`, or what a new post is refused for; then nothing is written.
     """
     competition = post.topic.competition
-    is_organizer = organizes_competition(draft.author, competition)
-    writer = require_writer(draft.author, competition, is_organizer=is_organizer)
+    is_organizer = rights.organizes_competition(draft.author, competition)
+    writer = rights.require_writer(draft.author, competition, is_organizer=is_organizer)
     post = lock_post(post)
     _require_editable(post, draft.author, is_organizer=is_organizer)
     topic = post.topic
@@ -223,10 +204,10 @@ def post_edit(*, post: Post, draft: Draft, seen_version: int, title: str | None 
     if (text, new_title) == (post.body, topic.title):
         return post
     if post.version != seen_version:
-        raise EDITED_MEANWHILE()
+        raise refusals.EDITED_MEANWHILE()
     _require_edits_left(draft.author, now)
     is_read = post.is_shown and not is_organizer
-    reason = wait_reason(writer, f"{new_title}\n{text}", now) if is_read else ""
+    reason = rights.wait_reason(writer, f"{new_title}\n{text}", now) if is_read else ""
     _keep_revision(post, topic.title if new_title != topic.title else "", draft.author, now)
     if new_title != topic.title:
         topic.title = new_title
@@ -246,16 +227,16 @@ def post_edit(*, post: Post, draft: Draft, seen_version: int, title: str | None 
 
 def _require_editable(post: Post, user: User, *, is_organizer: bool) -> None:
     if post.author_id != user.pk:
-        raise NOT_YOUR_POST()
+        raise refusals.NOT_YOUR_POST()
     if post.state not in (Post.State.SHOWN, Post.State.WAITING):
-        raise POST_HIDDEN(state=post.get_state_display())
-    require_topic_open(post.topic, is_organizer=is_organizer)
+        raise refusals.POST_HIDDEN(state=post.get_state_display())
+    rights.require_topic_open(post.topic, is_organizer=is_organizer)
 
 
 def _require_edits_left(user: User, now: datetime) -> None:
     edits = PostRevision.objects.filter(replaced_by=user, replaced_at__gt=now - timedelta(days=1)).count()
     if edits >= EDITS_A_DAY:
-        raise TOO_MANY_EDITS(limit=EDITS_A_DAY)
+        raise refusals.TOO_MANY_EDITS(limit=EDITS_A_DAY)
 
 
 def _keep_revision(post: Post, title: str, by: User, now: datetime) -> None:
@@ -273,9 +254,9 @@ def post_delete(*, post: Post, by: User, now: datetime) -> bool:
     Raises `NOT_YOUR_POST`.
     """
     post = lock_post(post)
-    require_discussion(post.topic.competition)
+    rights.require_discussion(post.topic.competition)
     if post.author_id != by.pk:
-        raise NOT_YOUR_POST()
+        raise refusals.NOT_YOUR_POST()
     if post.state not in (Post.State.SHOWN, Post.State.WAITING):
         return False
     post_hide(post, Post.State.DELETED)
@@ -296,15 +277,15 @@ def post_hide(post: Post, state: Post.State, reason: str = "") -> None:
 def topic_solve(*, topic: Topic, by: User, reply: int | None) -> None:
     """Name the reply that solves a topic, or none. Raises `NOT_YOUR_POST` or `NO_SOLUTION`."""
     topic = Topic.objects.select_for_update(of=("self",), no_key=True).select_related("competition").get(pk=topic.pk)
-    require_discussion(topic.competition)
-    is_organizer = organizes_competition(by, topic.competition)
+    rights.require_discussion(topic.competition)
+    is_organizer = rights.organizes_competition(by, topic.competition)
     if topic.author_id != by.pk and not is_organizer:
-        raise NOT_YOUR_POST()
-    require_may_write(by, topic.competition, is_organizer=is_organizer)
-    require_topic_open(topic, is_organizer=is_organizer)
+        raise refusals.NOT_YOUR_POST()
+    rights.require_may_write(by, topic.competition, is_organizer=is_organizer)
+    rights.require_topic_open(topic, is_organizer=is_organizer)
     solution = None
     if reply is not None:
         solution = topic.posts.filter(pk=reply, is_opening=False, state=Post.State.SHOWN).first()
         if solution is None:
-            raise NO_SOLUTION()
+            raise refusals.NO_SOLUTION()
     Topic.objects.filter(pk=topic.pk).update(solution=solution)

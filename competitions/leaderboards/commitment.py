@@ -1,4 +1,4 @@
-"""The board that a commitment covers, as plain values; its amendments: dated, reasoned changes with public digests."""
+"""The board that a commitment covers, as plain values, and the amendments of it, with digests."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,27 +14,11 @@ from competitions.leaderboards.models import Entry as EntryRow
 from competitions.leaderboards.ranking.values import primary_column
 from competitions.teams.models import Team
 from core.refusals import RefusalKind
-from files.manifest import (
-    FORMAT,
-    Amended,
-    AmendmentContent,
-    Changes,
-    Document,
-    Entry,
-    Manifest,
-    amend,
-    amendment_digest,
-    changes_in_words,
-    current,
-    difference,
-    rebuilt,
-)
-from files.manifest import Amendment as PublishedAmendment
-from files.manifest import Column as CommittedColumn
+from files import manifest
 from workers.protocol.texts import printable
 
 
-def board_document(board: Leaderboard) -> Document:
+def board_document(board: Leaderboard) -> manifest.Document:
     """The board as it is in the database now: what it shows, and what it is ranked by."""
     columns, primary = _columns(board), primary_column(list(board.columns.all()))
     return {
@@ -52,7 +36,7 @@ def board_document(board: Leaderboard) -> Document:
     }
 
 
-def entry_documents(board: Leaderboard, team: Team | None = None) -> list[Entry]:
+def entry_documents(board: Leaderboard, team: Team | None = None) -> list[manifest.Entry]:
     """The board's rows, or one team's, each as it is committed to."""
     columns, rows = _columns(board), EntryRow.objects.filter(leaderboard=board)
     rows = rows.filter(team=team) if team else rows
@@ -67,7 +51,7 @@ def _columns(board: Leaderboard) -> list[Column]:
     return [column for column in columns if not column.is_hidden or column == primary]
 
 
-def _column(column: Column) -> CommittedColumn:
+def _column(column: Column) -> manifest.Column:
     return {
         "key": column.key,
         "title": column.title,
@@ -90,7 +74,7 @@ def _task(task: Task) -> dict[str, str | None]:
     }
 
 
-def _entry(entry: EntryRow, columns: list[Column], *, shows_tasks: bool) -> Entry:
+def _entry(entry: EntryRow, columns: list[Column], *, shows_tasks: bool) -> manifest.Entry:
     """One counting submission; the team's name may change and is not part of what is committed to."""
     submission, keys = entry.score.submission, {column.key for column in columns}
     return {
@@ -132,10 +116,10 @@ def amending(boards: Sequence[Leaderboard], team: Team | None, *, reason: str, n
     before = [_rows(board, team) for _, board in affected]
     yield
     for (commitment, board), rows in zip(affected, before, strict=True):
-        _publish(commitment, difference(rows, _rows(board, team)), reason=reason, now=now)
+        _publish(commitment, manifest.difference(rows, _rows(board, team)), reason=reason, now=now)
 
 
-def _rows(board: Leaderboard, team: Team | None) -> Document:
+def _rows(board: Leaderboard, team: Team | None) -> manifest.Document:
     """The part of a board that a change of this team may change; without a team, all of it.
 
     That are its rows, or all of them where ranks are averaged over datasets.
@@ -146,18 +130,17 @@ def _rows(board: Leaderboard, team: Team | None) -> Document:
     return {"entries": entry_documents(board, None if is_relative else team)}
 
 
-def _publish(commitment: Commitment, changes: Changes, *, reason: str, now: datetime) -> Amendment:
+def _publish(commitment: Commitment, changes: manifest.Changes, *, reason: str, now: datetime) -> Amendment:
     last = commitment.amendments.last()
-    content: AmendmentContent = {
+    content: manifest.AmendmentContent = {
         "number": last.number + 1 if last else 1,
         "made_at": now.isoformat(),
         "reason": printable(reason).strip()[:1000],
         "changes": changes,
     }
-    Leaderboard.objects.filter(pk=commitment.leaderboard_id).update(
-        version=F("version") + 1
-    )  # its pages are drawn anew
-    digest = amendment_digest(commitment.salt, last.digest if last else commitment.digest, content)
+    board = Leaderboard.objects.filter(pk=commitment.leaderboard_id)
+    board.update(version=F("version") + 1)  # its pages are drawn anew
+    digest = manifest.amendment_digest(commitment.salt, last.digest if last else commitment.digest, content)
     return Amendment.objects.create(commitment=commitment, digest=digest, **content | {"made_at": now})
 
 
@@ -185,34 +168,34 @@ def decision_publish(*, board: Leaderboard, reason: str, now: datetime) -> None:
         _publish(commitment, {}, reason=reason, now=now)
 
 
-def unexplained(commitment: Commitment) -> Changes:
+def unexplained(commitment: Commitment) -> manifest.Changes:
     """The difference between the board now and its commitment with amendments; empty for none."""
-    return difference(current(_published(commitment)), board_document(commitment.leaderboard))
+    return manifest.difference(manifest.current(_published(commitment)), board_document(commitment.leaderboard))
 
 
 def changed_since(commitment: Commitment) -> list[str]:
     """Changes without an amendment, in words. They name submissions and tell no score."""
-    return changes_in_words(unexplained(commitment))
+    return manifest.changes_in_words(unexplained(commitment))
 
 
-def commitment_manifest(commitment: Commitment) -> Manifest:
+def commitment_manifest(commitment: Commitment) -> manifest.Manifest:
     """The committed board, every amendment and the rows now, so that any other change shows."""
     document, changes = _published(commitment), unexplained(commitment)
     return {
-        "format": FORMAT,
+        "format": manifest.FORMAT,
         "digest": commitment.digest,
         "committed_at": commitment.made_at.isoformat(),
         "salt": commitment.salt,
         "leaves": commitment.leaves,
         **document,
         "unexplained": changes,
-        "rows": rebuilt(amend(current(document), changes)),
+        "rows": manifest.rebuilt(manifest.amend(manifest.current(document), changes)),
     }
 
 
-def _published(commitment: Commitment) -> Amended:
+def _published(commitment: Commitment) -> manifest.Amended:
     """The document of then with the amendments since."""
-    amendments: list[PublishedAmendment] = [
+    amendments: list[manifest.Amendment] = [
         {
             "number": amendment.number,
             "made_at": amendment.made_at.isoformat(),
@@ -222,5 +205,5 @@ def _published(commitment: Commitment) -> Amended:
         }
         for amendment in commitment.amendments.all()
     ]
-    document: Document = commitment.document
+    document: manifest.Document = commitment.document
     return {**document, "amendments": amendments}

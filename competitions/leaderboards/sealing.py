@@ -1,4 +1,4 @@
-"""Sealed boards: the commitment at the close; the reveal, its preview, the shake-up and the mails about it."""
+"""Sealed boards: the commitment at the close, the reveal with its preview, the mails about it."""
 
 import secrets
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import structlog
 from django.db import transaction
-from django.db.models import F, Window
+from django.db.models import F, QuerySet, Window
 from django.db.models.functions import Rank
 
 from accounts.models import User
@@ -227,13 +227,17 @@ def _shake_up(board: Leaderboard) -> None:
     )
 
 
+def ranked_entries(board: Leaderboard) -> QuerySet[Any]:
+    """The ranked rows of a board in order, each with its `rank`."""
+    order = "rank_value", "tie_key"
+    ranked = Entry.objects.filter(leaderboard=board, is_baseline=False).order_by(*order)
+    return ranked.annotate(rank=Window(Rank(), order_by=[F(name).asc() for name in order]))
+
+
 def team_ranks(board: Leaderboard) -> dict[int, int]:
     """Each team's best rank."""
-    ranked = Entry.objects.filter(leaderboard=board, is_baseline=False).annotate(
-        rank=Window(Rank(), order_by=[F("rank_value").asc(), F("tie_key").asc()])
-    )
     ranks: dict[int, int] = {}
-    for team, rank in ranked.order_by("rank_value", "tie_key").values_list("team", "rank"):
+    for team, rank in ranked_entries(board).values_list("team", "rank"):
         ranks.setdefault(team, rank)
     return ranks
 

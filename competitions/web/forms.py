@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 from competitions.catalog.models import TAG_LENGTH
 from competitions.compute.models import Queue
 from competitions.environments.models import EnvironmentFile
+from competitions.submissions.annotations import Annotations, read_annotations, split_tags
 from competitions.submissions.states import Kind
 from core.refusals import Refusal
 
@@ -88,7 +89,21 @@ class JoinForm(forms.Form):
         return version or 0
 
 
-class SubmissionForm(forms.Form):
+class AnnotationsForm(forms.Form):
+    """The tags, the commit and the link of a submission."""
+
+    tags = forms.CharField(required=False, max_length=400)
+    commit = forms.CharField(required=False, max_length=200)
+    link = forms.CharField(required=False, max_length=1000)
+
+    @property
+    def annotations(self) -> Annotations:
+        """Raises `FormInvalid`, or the refusal of an annotation."""
+        values = cleaned(self)
+        return read_annotations(tags=split_tags(values["tags"]), commit=values["commit"], link=values["link"])
+
+
+class SubmissionForm(AnnotationsForm):
     """A finished upload, or the file itself from a page without script."""
 
     phase = forms.CharField(required=False)
@@ -97,21 +112,11 @@ class SubmissionForm(forms.Form):
     upload = forms.UUIDField(required=False)
     file = forms.FileField(required=False, allow_empty_file=True, max_length=255)
     description = forms.CharField(required=False)
-    tags = forms.CharField(required=False, max_length=400)
-    commit = forms.CharField(required=False, max_length=200)
-    link = forms.CharField(required=False, max_length=1000)
     smoke = forms.BooleanField(required=False)
     weights = forms.CharField(required=False, max_length=120)
     image = forms.CharField(required=False, max_length=500)
     idempotency_key = forms.CharField(required=False, max_length=100)
-
-
-class AnnotationsForm(forms.Form):
-    """The tags, the commit and the link of a submission."""
-
-    tags = forms.CharField(required=False, max_length=400)
-    commit = forms.CharField(required=False, max_length=200)
-    link = forms.CharField(required=False, max_length=1000)
+    field_order = ["phase", "kind", "kind_is_sure", "upload", "file", "description"]
 
 
 class FileLookForm(forms.Form):

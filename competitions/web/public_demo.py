@@ -11,9 +11,10 @@ from django.db.models import Prefetch, Q, prefetch_related_objects
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_POST
 
 from accounts.demo import demo_accounts
+from accounts.views import open_page
 from competitions.catalog.models import CompetitionOrganizer
 from competitions.teams.models import Membership
 from competitions.web.refusals import refusal_answer
@@ -55,8 +56,7 @@ def _may_go_on(request: HttpRequest) -> bool:
     return request.user.is_anonymous and request.path.startswith(FOR_PROGRAMS)
 
 
-@login_not_required
-@require_safe
+@open_page
 @never_cache
 def demo(request: HttpRequest) -> HttpResponse:
     """The accounts to look around in."""

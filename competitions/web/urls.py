@@ -4,9 +4,8 @@ from typing import Final
 
 from django.urls import path
 
-from competitions.web.feeds.atom import AnnouncementFeed, LeaderFeed
+from competitions.web.feeds.atom import AnnouncementFeed, DiscussionFeed, LeaderFeed, TopicFeed
 from competitions.web.feeds.calendars import competition_calendar, personal_calendar
-from competitions.web.feeds.discussions import DiscussionFeed, TopicFeed
 from competitions.web.public_demo import demo, demo_enter
 from competitions.web.views import (
     branding,
@@ -14,7 +13,6 @@ from competitions.web.views import (
     discourse,
     documentation,
     environments,
-    links,
     markdown,
     me,
     notifications,
@@ -129,14 +127,15 @@ urlpatterns = [
     path(f"{COMPETITION}team/create/", teams.create, name="team-create"),
     path(f"{COMPETITION}team/rename/", teams.rename, name="team-rename"),
     path(f"{COMPETITION}team/invite/", teams.invite, name="team-invite"),
-    path(f"{COMPETITION}team/links/", links.make, name="link-make"),
-    path("links/<uuid:key>/revoke/", links.revoke, name="link-revoke"),
-    path("join/<str:token>/", links.join, name="link"),
+    path(f"{COMPETITION}team/links/", teams.link_make, name="link-make"),
+    path("links/<uuid:key>/revoke/", teams.link_revoke, name="link-revoke"),
+    path("join/<str:token>/", teams.link_join, name="link"),
     path(f"{COMPETITION}team/captain/", teams.hand_over, name="team-captain"),
     path(f"{COMPETITION}team/merge/", teams.merge_propose, name="team-merge"),
-    path("merges/<uuid:key>/accept/", teams.merge_answer, {"answer": "accept"}, name="merge-accept"),
-    path("merges/<uuid:key>/decline/", teams.merge_answer, {"answer": "decline"}, name="merge-decline"),
-    path("merges/<uuid:key>/withdraw/", teams.merge_answer, {"answer": "withdraw"}, name="merge-withdraw"),
+    *(
+        path(f"merges/<uuid:key>/{answer}/", teams.merge_answer, {"answer": answer}, name=f"merge-{answer}")
+        for answer in ("accept", "decline", "withdraw")
+    ),
     path(f"{COMPETITION}team/webhooks/", webhooks.team_webhooks, name="team-webhooks"),
     path("webhooks/<uuid:key>/", webhooks.webhook, name="webhook"),
     path("webhooks/<uuid:key>/<slug:action>/", webhooks.webhook_act, name="webhook-act"),
@@ -144,9 +143,10 @@ urlpatterns = [
     path(f"{COMPETITION}team/environment/add/", environments.environment_add, name="environment-add"),
     path("environment-files/<uuid:key>/remove/", environments.environment_remove, name="environment-remove"),
     path(f"{COMPETITION}team/leave/", teams.leave, name="team-leave"),
-    path("invitations/<uuid:key>/accept/", teams.answer, {"answer": "accept"}, name="invitation-accept"),
-    path("invitations/<uuid:key>/decline/", teams.answer, {"answer": "decline"}, name="invitation-decline"),
-    path("invitations/<uuid:key>/withdraw/", teams.answer, {"answer": "withdraw"}, name="invitation-withdraw"),
+    *(
+        path(f"invitations/<uuid:key>/{answer}/", teams.answer, {"answer": answer}, name=f"invitation-{answer}")
+        for answer in ("accept", "decline", "withdraw")
+    ),
     path(f"{COMPETITION}submissions/", submissions.submissions, name="submissions"),
     path(f"{COMPETITION}submissions/finals/<slug:phase_slug>/<slug:board_key>/", finals.finals, name="finals"),
     path(f"{COMPETITION}submissions.csv", submissions.download, name="own-submissions-csv"),
@@ -159,14 +159,9 @@ urlpatterns = [
     path("submissions/<int:pk>/cancel/", submission.cancel, name="submission-cancel"),
     path("submissions/<int:pk>/annotate/", submission.annotate, name="submission-annotate"),
     path("submissions/<int:pk>/withdraw/", submission.withdraw, name="submission-withdraw"),
-    path(
-        "submissions/<int:pk>/boards/<slug:board_key>/add/", submission.pick, {"action": "add"}, name="submission-pick"
-    ),
-    path(
-        "submissions/<int:pk>/boards/<slug:board_key>/remove/",
-        submission.pick,
-        {"action": "remove"},
-        name="submission-unpick",
+    *(
+        path(f"submissions/<int:pk>/boards/<slug:board_key>/{action}/", submission.pick, {"action": action}, name=name)
+        for action, name in (("add", "submission-pick"), ("remove", "submission-unpick"))
     ),
     path("submissions/<int:pk>/fact-sheet/", submission.fact_sheet, name="submission-fact-sheet"),
     path("submissions/<int:pk>/file/", submission.source, name="submission-file"),

@@ -28,13 +28,8 @@ from scoring.tables.schema import TableSchema
 
 MAX_TEXT_BYTES: Final = 256 * 1024 * 1024
 MAX_PAIRS: Final = 400  # of a plot
-UNREADABLE: Final = (
-    zipfile.BadZipFile,
-    zlib.error,
-    RuntimeError,
-    NotImplementedError,
-    EOFError,
-)  # damaged, or encrypted
+# Damaged, or encrypted.
+UNREADABLE: Final = (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError)
 
 _WORD: Final = re.compile(rb"[^\s,;]+")
 _NUMBER: Final = rb"[-+]?(?:\d{1,40}\.?\d{0,40}|\.\d{1,40})(?:[eE][-+]?\d{1,2})?"

@@ -1,7 +1,8 @@
-"""The winners' lane: teams invited after the close, their code, and its verification."""
+"""The winners' lane: teams invited after the close, their code, its verification, and their moves."""
 
 import uuid
 from datetime import datetime
+from typing import Final
 
 from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator
@@ -12,8 +13,40 @@ from competitions.catalog.models import Leaderboard
 from competitions.resources.models import StoredFile
 from competitions.submissions.models import Submission
 from competitions.teams.models import Team
-from competitions.winners.states import OPEN, State
 from core.fields import SHORT_TEXT, LongTextField, OneLineField
+
+
+class State(models.TextChoices):
+    """The states of a place; the team's steps are in the order in which they are asked for."""
+
+    INVITED = "invited", "invited"
+    CODE = "code", "code handed in"
+    REPORT = "report", "report handed in"
+    HARDWARE = "hardware", "all handed in"
+    VERIFYING = "verifying", "verification run"
+    COMPARED = "compared", "compared"
+    CONFIRMED = "confirmed", "confirmed"
+    FAILED = "failed", "failed"
+    DECLINED = "declined", "declined"
+
+
+_OUT: Final = (State.FAILED, State.DECLINED)
+NEXT: Final[dict[State, tuple[State, ...]]] = {  # a state without a row is final
+    State.INVITED: (State.CODE, *_OUT),
+    State.CODE: (State.REPORT, *_OUT),
+    State.REPORT: (State.HARDWARE, *_OUT),
+    State.HARDWARE: (State.VERIFYING, *_OUT),
+    State.VERIFYING: (
+        State.COMPARED,
+        State.HARDWARE,
+        State.FAILED,
+    ),  # HARDWARE: the run failed by no fault of the team's
+    State.COMPARED: (State.CONFIRMED, State.HARDWARE, State.FAILED),  # HARDWARE: it is to be run again
+    State.CONFIRMED: (State.FAILED,),  # the submission was disqualified
+}
+TEAMS_TURN: Final = (State.INVITED, State.CODE, State.REPORT)
+OPEN: Final = tuple(state for state in NEXT if state != State.CONFIRMED)
+HANDED_IN: Final = (State.CODE, State.REPORT, State.HARDWARE)
 
 
 class Lane(models.Model):

@@ -29,8 +29,7 @@ from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind
 from competitions.teams.models import Membership, Team
 from competitions.winners import refusals
-from competitions.winners.models import Lane, Place, PlaceEvent
-from competitions.winners.states import NEXT, OPEN, TEAMS_TURN, State
+from competitions.winners.models import NEXT, OPEN, TEAMS_TURN, Lane, Place, PlaceEvent, State
 from workers.protocol.texts import printable
 
 MOST_TIED: Final = 1000  # rows that are looked through for teams of a winner's tier

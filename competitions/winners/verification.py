@@ -24,9 +24,8 @@ from competitions.winners.code_facts import code_facts
 from competitions.winners.comparison import CannotCompare, Difference, compare, made_by, sampled_pairs, submitted
 from competitions.winners.gaps import score_gaps
 from competitions.winners.lanes import baseline_pairs, distance_to_next, run_baseline
-from competitions.winners.models import Lane, Place
+from competitions.winners.models import Lane, Place, State
 from competitions.winners.services import actor_name, locked_place, place_move
-from competitions.winners.states import State
 
 log = structlog.get_logger(__name__)
 

@@ -1,18 +1,22 @@
 """The profile: name, affiliation, and API tokens."""
 
+from collections.abc import Callable
 from datetime import timedelta
+from typing import TypeVar
 
 from django import forms
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.contrib.auth.decorators import login_not_required
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts.models import Agent, ApiToken, Scope, User, token_create
 from accounts.people.profiles import ProfileForm as PublicProfileForm
 from accounts.people.profiles import profile_for, profile_save
 
+View = TypeVar("View", bound=Callable[..., HttpResponseBase])
 LIFETIMES_DAYS = [(7, "7 days"), (30, "30 days"), (90, "90 days"), (365, "1 year")]
 
 
@@ -54,6 +58,11 @@ class TokenForm(forms.Form):
 def person(request: HttpRequest) -> User:
     assert isinstance(request.user, User), "only views marked `login_not_required` have visitors"
     return request.user
+
+
+def open_page(view: View) -> View:
+    """Mark a view that everybody may read: without signing in, by GET and HEAD alone."""
+    return login_not_required(require_safe(view))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Final
 
 from django import forms
-from django.contrib.auth.decorators import login_not_required
 from django.contrib.staticfiles.finders import find
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
-from django.views.decorators.http import require_safe
 
+from accounts.views import open_page
 from competitions.catalog.models import Column, Phase
 from competitions.submissions.states import State
 from competitions.web.presentation.charts import score_chart
@@ -58,8 +57,7 @@ class ExampleForm(forms.Form):
     accepts = forms.BooleanField(label="I have read the rules", required=False)
 
 
-@login_not_required
-@require_safe
+@open_page
 def styleguide(request: HttpRequest) -> HttpResponse:
     """All components on one page, with made-up content; with `?refused`, a refusal as htmx shows it."""
     if "refused" in request.GET:

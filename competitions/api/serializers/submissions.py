@@ -1,7 +1,7 @@
 """Uploads, submissions, fact sheets, logs and allowances: what clients say and are answered."""
 
 from dataclasses import asdict
-from typing import Any, ClassVar
+from typing import Any
 
 from rest_framework import serializers
 
@@ -101,16 +101,10 @@ class SmokeFilter(serializers.Serializer[Any]):
 class SubmissionFilter(serializers.Serializer[Any]):
     """Filters of a list of submissions."""
 
-    LOOKUPS: ClassVar = {"competition": "phase__competition__slug", "phase": "phase_id", "status": "status"}
-
     competition = serializers.SlugField(required=False)
     tag = serializers.CharField(required=False, max_length=LONGEST_TAG)
     phase = serializers.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
     status = serializers.ChoiceField(choices=State.choices, required=False)
-
-    def lookups(self) -> dict[str, object]:
-        """The checked values as lookups of a queryset."""
-        return {self.LOOKUPS[name]: value for name, value in self.validated_data.items() if name in self.LOOKUPS}
 
 
 def _answer(fields: list[str], row: Any, values: dict[str, object]) -> dict[str, object]:

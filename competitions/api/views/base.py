@@ -69,6 +69,10 @@ class ApiView(GenericAPIView[Any]):
         """A competition that the asker sees; otherwise it does not exist (404, not 403)."""
         return get_object_or_404(Competition.objects.visible_to(self.request.user), slug=slug)
 
+    def organized(self, slug: str) -> Competition:
+        """A competition that the asker organizes; any other does not exist."""
+        return get_object_or_404(Competition.objects.managed_by(self.person()), slug=slug)
+
     def phase(self, **lookup: Any) -> Phase:
         phases = Phase.objects.visible_to(self.request.user).select_related("competition__queue")
         return get_object_or_404(phases, **lookup)

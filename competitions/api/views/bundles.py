@@ -109,11 +109,9 @@ class CompetitionBundle(ApiView):
 
     @extend_schema(operation_id="bundles_export", request=ExportIn, responses={202: OpenApiTypes.OBJECT})
     def post(self, request: Request, slug: str) -> Response:
-        user = self.person()
-        competition = get_object_or_404(Competition.objects.managed_by(user), slug=slug)
-        values = checked(ExportIn(data=request.data))
-        with_files = values["files"] == "all"
-        export = export_begin(competition=competition, by=user, with_files=with_files, now=timezone.now())
+        competition = self.organized(slug)
+        with_files = checked(ExportIn(data=request.data))["files"] == "all"
+        export = export_begin(competition=competition, by=self.person(), with_files=with_files, now=timezone.now())
         return Response(export_shape(export), status=202, headers={"Location": f"/api/v1/exports/{export.pk}/"})
 
 

@@ -12,16 +12,7 @@ from rest_framework.response import Response
 
 from accounts.models import Scope
 from competitions.api.framework import IdCursorPagination
-from competitions.api.serializers.discussions import (
-    PostEditIn,
-    PostIn,
-    PostOut,
-    ReportedOut,
-    ReportIn,
-    SolutionIn,
-    TopicIn,
-    TopicOut,
-)
+from competitions.api.serializers import discussions as s
 from competitions.api.views.base import ApiView, checked
 from competitions.catalog.models import Competition
 from competitions.discussions.models import Post, Topic
@@ -67,24 +58,24 @@ class DiscussionView(ApiView):
 class Topics(DiscussionView):
     """Topics of a discussion, those that were opened last first."""
 
-    serializer_class = TopicOut
+    serializer_class = s.TopicOut
     queryset = Topic.objects.none()
 
-    @extend_schema(operation_id="topics_list", responses=TopicOut(many=True))
+    @extend_schema(operation_id="topics_list", responses=s.TopicOut(many=True))
     def get(self, request: Request, slug: str) -> Response:
         """Topics of a discussion, those that were opened last first."""
-        return self.page_response(shown_topics(self.discussion(slug)).select_related("author"), TopicOut)
+        return self.page_response(shown_topics(self.discussion(slug)).select_related("author"), s.TopicOut)
 
-    @extend_schema(operation_id="topics_create", request=TopicIn, responses={201: PostOut})
+    @extend_schema(operation_id="topics_create", request=s.TopicIn, responses={201: s.PostOut})
     def post(self, request: Request, slug: str) -> Response:
         """Open a topic with its first post."""
         self.person()
         competition = self.discussion(slug)
-        values = checked(TopicIn(data=request.data))
+        values = checked(s.TopicIn(data=request.data))
         post = topic_create(
             competition=competition, draft=self.draft(values), title=values["title"], now=timezone.now()
         )
-        return Response(PostOut(post).data, status=201)
+        return Response(s.PostOut(post).data, status=201)
 
 
 class OldestFirst(IdCursorPagination):
@@ -96,71 +87,69 @@ class OldestFirst(IdCursorPagination):
 class TopicPosts(DiscussionView):
     """The shown posts of a topic, in the order of time."""
 
-    serializer_class = PostOut
+    serializer_class = s.PostOut
     pagination_class = OldestFirst
     queryset = Post.objects.none()
 
     def shown_topic(self, slug: str, pk: int) -> Topic:
         return get_object_or_404(shown_topics(self.discussion(slug)).select_related("competition"), pk=pk)
 
-    @extend_schema(operation_id="topic_posts_list", responses=PostOut(many=True))
+    @extend_schema(operation_id="topic_posts_list", responses=s.PostOut(many=True))
     def get(self, request: Request, slug: str, pk: int) -> Response:
         """The shown posts of a topic, in the order of time."""
         posts: QuerySet[Post] = Post.objects.filter(topic=self.shown_topic(slug, pk), state=Post.State.SHOWN)
-        return self.page_response(posts.select_related("author", "topic__announcement"), PostOut)
+        return self.page_response(posts.select_related("author", "topic__announcement"), s.PostOut)
 
-    @extend_schema(operation_id="topic_posts_create", request=PostIn, responses={201: PostOut})
+    @extend_schema(operation_id="topic_posts_create", request=s.PostIn, responses={201: s.PostOut})
     def post(self, request: Request, slug: str, pk: int) -> Response:
         """Reply to a topic."""
         self.person()
         topic = self.shown_topic(slug, pk)
-        values = checked(PostIn(data=request.data))
+        values = checked(s.PostIn(data=request.data))
         post = reply_create(topic=topic, draft=self.draft(values), now=timezone.now())
-        return Response(PostOut(post).data, status=201)
+        return Response(s.PostOut(post).data, status=201)
 
 
 class TopicDetail(DiscussionView):
     """A topic by its number."""
 
-    serializer_class = TopicOut
+    serializer_class = s.TopicOut
 
-    @extend_schema(operation_id="topic_retrieve", responses=TopicOut)
+    @extend_schema(operation_id="topic_retrieve", responses=s.TopicOut)
     def get(self, request: Request, slug: str, pk: int) -> Response:
-        """A topic by its number."""
-        return Response(TopicOut(self.topic(slug, pk)).data)
+        return Response(s.TopicOut(self.topic(slug, pk)).data)
 
 
 class TopicSolution(DiscussionView):
-    """The reply that solves a topic."""
+    """Name the reply that solves a topic, or none: for whoever opened it, and organizers."""
 
-    serializer_class = SolutionIn
+    serializer_class = s.SolutionIn
 
-    @extend_schema(operation_id="topic_solve", request=SolutionIn, responses=TopicOut)
+    @extend_schema(operation_id="topic_solve", request=s.SolutionIn, responses=s.TopicOut)
     def put(self, request: Request, slug: str, pk: int) -> Response:
-        """Name the reply that solves a topic, or none: for whoever opened it, and organizers."""
         user = self.person()
         topic = self.topic(slug, pk)
-        topic_solve(topic=topic, by=user, reply=checked(SolutionIn(data=request.data))["reply"])
+        topic_solve(topic=topic, by=user, reply=checked(s.SolutionIn(data=request.data))["reply"])
         topic.refresh_from_db(fields=["solution"])
-        return Response(TopicOut(topic).data)
+        return Response(s.TopicOut(topic).data)
 
 
 class PostDetail(DiscussionView):
     """A post by its number."""
 
-    serializer_class = PostOut
+    serializer_class = s.PostOut
 
-    @extend_schema(operation_id="post_retrieve", responses=PostOut)
+    @extend_schema(operation_id="post_retrieve", responses=s.PostOut)
     def get(self, request: Request, slug: str, pk: int) -> Response:
         """A post by its number, with the version that an edit sends back."""
-        return Response(PostOut(self.readable_post(slug, pk)).data)
+        return Response(s.PostOut(self.readable_post(slug, pk)).data)
 
-    @extend_schema(operation_id="post_edit", request=PostEditIn, responses=PostOut)
+    @extend_schema(operation_id="post_edit", request=s.PostEditIn, responses=s.PostOut)
     def patch(self, request: Request, slug: str, pk: int) -> Response:
         """Edit your own post. If it was edited since the version that you send, nothing is saved."""
         self.person()
         post = self.readable_post(slug, pk)
-        values = checked(PostEditIn(data=request.data))
+        values = checked(s.PostEditIn(data=request.data))
         edited = post_edit(
             post=post,
             draft=self.draft(values),
@@ -168,7 +157,7 @@ class PostDetail(DiscussionView):
             title=values["title"] if post.topic.announcement_id is None else None,
             now=timezone.now(),
         )
-        return Response(PostOut(edited).data)
+        return Response(s.PostOut(edited).data)
 
     @extend_schema(operation_id="post_delete", request=None, responses={204: None})
     def delete(self, request: Request, slug: str, pk: int) -> Response:
@@ -179,15 +168,14 @@ class PostDetail(DiscussionView):
 
 
 class PostReports(DiscussionView):
-    """Reports of a post."""
+    """Report a post to the organizers, once; its author does not learn who did."""
 
-    serializer_class = ReportIn
+    serializer_class = s.ReportIn
 
-    @extend_schema(operation_id="post_report", request=ReportIn, responses={200: ReportedOut, 201: ReportedOut})
+    @extend_schema(operation_id="post_report", request=s.ReportIn, responses={200: s.ReportedOut, 201: s.ReportedOut})
     def post(self, request: Request, slug: str, pk: int) -> Response:
-        """Report a post to the organizers, once; its author does not learn who did."""
         user = self.person()
         post = self.readable_post(slug, pk)
-        text = checked(ReportIn(data=request.data))["text"]
+        text = checked(s.ReportIn(data=request.data))["text"]
         is_new = post_report(post=post, by=user, text=text, now=timezone.now())
-        return Response(ReportedOut({"is_new": is_new}).data, status=201 if is_new else 200)
+        return Response(s.ReportedOut({"is_new": is_new}).data, status=201 if is_new else 200)

@@ -11,13 +11,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from competitions.api.views.base import ApiView, checked
+from competitions.environments import services
 from competitions.environments.models import EnvironmentFile
-from competitions.environments.services import (
-    environment_file_add,
-    environment_file_remove,
-    own_environment_files,
-    team_files,
-)
 from competitions.resources.models import Upload
 
 
@@ -62,7 +57,9 @@ class EnvironmentFiles(ApiView):
     @extend_schema(responses=EnvironmentFileOut(many=True))
     def get(self, request: Request, slug: str, kind: str) -> Response:
         """Your team's weights, or its images, with the state of their checks."""
-        files = team_files(user=self.person(), competition=self.competition(slug), kind=EnvironmentFile.Kind(kind))
+        files = services.team_files(
+            user=self.person(), competition=self.competition(slug), kind=EnvironmentFile.Kind(kind)
+        )
         return Response(EnvironmentFileOut(files, many=True).data)
 
     @extend_schema(request=EnvironmentFileIn, responses={201: EnvironmentFileOut})
@@ -71,7 +68,7 @@ class EnvironmentFiles(ApiView):
         user, competition = self.person(), self.competition(slug)
         values = checked(EnvironmentFileIn(data=request.data))
         upload = get_object_or_404(Upload, key=values["upload"], user=user)
-        environment_file = environment_file_add(
+        environment_file = services.environment_file_add(
             user=user,
             competition=competition,
             kind=EnvironmentFile.Kind(kind),
@@ -89,7 +86,7 @@ class EnvironmentFileDetail(ApiView):
 
     def file(self, key: UUID) -> EnvironmentFile:
         environment_file: EnvironmentFile = get_object_or_404(
-            own_environment_files(self.person()).select_related("uploaded_by"), key=key
+            services.own_environment_files(self.person()).select_related("uploaded_by"), key=key
         )
         return environment_file
 
@@ -101,5 +98,5 @@ class EnvironmentFileDetail(ApiView):
     @extend_schema(responses={204: None})
     def delete(self, request: Request, key: UUID) -> Response:
         """Remove one version of your team's weights or images."""
-        environment_file_remove(file=self.file(key), note=f"Removed by {self.person().username}.")
+        services.environment_file_remove(file=self.file(key), note=f"Removed by {self.person().username}.")
         return Response(status=204)

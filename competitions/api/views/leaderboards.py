@@ -14,27 +14,19 @@ from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 
 from accounts.models import User
-from competitions.api.serializers.leaderboards import (
-    ColumnOut,
-    CommitmentOut,
-    DatasetOut,
-    LeaderboardOut,
-    WinnerOut,
-    row_out,
-)
+from competitions.api.serializers import leaderboards as s
 from competitions.api.views.base import ApiView
 from competitions.catalog.models import Leaderboard, Phase
 from competitions.disclosure.scores import board_refusal, may_see_board
 from competitions.leaderboards.models import Commitment
 from competitions.leaderboards.ranking.datasets import shown_datasets
-from competitions.leaderboards.ranking.values import primary_column
-from competitions.leaderboards.reading.board import Cursor, UnknownSort, board_page
-from competitions.leaderboards.reading.columns import page_columns
+from competitions.leaderboards.reading.board import Cursor, board_page
+from competitions.leaderboards.reading.columns import page_columns, read_sort
 from competitions.leaderboards.reading.export import csv_response
 from competitions.leaderboards.reading.results import load_boards
 from competitions.leaderboards.reading.uncertainty import board_uncertainty, row_uncertainty
 from competitions.winners.models import Place
-from competitions.winners.states import State as PlaceState
+from competitions.winners.models import State as PlaceState
 
 # What says who sees a phase's boards; all else of it is read where a page is put together.
 SEEN_BY: Final = ("slug", "visibility", "revealed_at", "competition", "competition__slug", "competition__is_published")
@@ -44,7 +36,7 @@ BOARD = OpenApiParameter("board", str, description="Key of a board of the phase;
 class BoardView(ApiView):
     """Base: a board that the asker may see."""
 
-    serializer_class: type[BaseSerializer[Any]] = LeaderboardOut
+    serializer_class: type[BaseSerializer[Any]] = s.LeaderboardOut
 
     def board(self, slug: str, phase_slug: str, *, is_whole: bool = True) -> Leaderboard:
         """The requested board; one that is not whole has its version, no columns, and little of its phase."""
@@ -79,25 +71,15 @@ class LeaderboardDetail(BoardView):
         cursor = request.query_params.get("cursor")
         if cursor:
             Cursor.read(cursor)  # refused before it gets into a header
-        sort = _sort(board, request.query_params.get("sort", ""))
+        sort = request.query_params.get("sort", "")
+        if sort:  # then the board was read with its columns
+            sort = read_sort(board, page_columns(board, board.visible_columns), sort)
         etag = f'"{board.pk}-{board.version}-{cursor or ""}-{quote(sort)}"'
         if request.headers.get("If-None-Match") == etag:
             return HttpResponseNotModified(headers={"ETag": etag})
         # The same for everybody who may see the board, so it is put together once for each version of it.
         body = caches["pages"].get_or_set(f"json{etag}", lambda: page_out(self.board(slug, phase_slug), cursor, sort))
         return Response(body, headers={"ETag": etag, "Cache-Control": "no-cache"})
-
-
-def _sort(board: Leaderboard, sort: str) -> str:
-    """The column to sort by, safe in a header; empty for the board's own order. Raises `UnknownSort`."""
-    if not sort:
-        return ""
-    columns = board.visible_columns
-    known = {column.key for column in page_columns(board, columns) if column.is_sortable}
-    if sort not in known:
-        raise UnknownSort(sort)
-    primary = primary_column(list(board.columns.all()))
-    return "" if primary is not None and sort == primary.key else sort
 
 
 def page_out(board: Leaderboard, cursor: str | None, sort: str = "") -> dict[str, object]:
@@ -112,19 +94,19 @@ def page_out(board: Leaderboard, cursor: str | None, sort: str = "") -> dict[str
         "rule": board.rule,
         "entrants": board.entrants,
         "sorted_by": sort or None,
-        "columns": list(ColumnOut(visible, many=True).data),
+        "columns": list(s.ColumnOut(visible, many=True).data),
         "entry_count": board.entry_count,
-        "rows": [row_out(row, columns, row_uncertainty(board, row.entry) if sure else None) for row in page.rows],
+        "rows": [s.row_out(row, columns, row_uncertainty(board, row.entry) if sure else None) for row in page.rows],
         "uncertainty": sure.as_json() if sure else None,
         "next_cursor": page.next_cursor,
-        **({"datasets": list(DatasetOut(shown_datasets(board.phase), many=True).data)} if board.phase.grows else {}),
+        **({"datasets": list(s.DatasetOut(shown_datasets(board.phase), many=True).data)} if board.phase.grows else {}),
     }
 
 
 class CommitmentDetail(ApiView):
     """The commitment to a sealed board at its close and, after the reveal, the manifest that proves it."""
 
-    serializer_class = CommitmentOut
+    serializer_class = s.CommitmentOut
 
     @extend_schema(parameters=[BOARD])
     def get(self, request: Request, slug: str, phase_slug: str) -> Response:
@@ -135,18 +117,18 @@ class CommitmentDetail(ApiView):
         commitment = commitments.select_related("leaderboard__phase__competition").first()
         if commitment is None:
             raise Http404
-        return Response(CommitmentOut(commitment).data)
+        return Response(s.CommitmentOut(commitment).data)
 
 
 class Winners(BoardView):
     """Confirmed winners of a board, with what they handed in and the time that their code took here."""
 
-    serializer_class: type[BaseSerializer[Any]] = WinnerOut
+    serializer_class: type[BaseSerializer[Any]] = s.WinnerOut
 
-    @extend_schema(parameters=[BOARD], responses=WinnerOut(many=True))
+    @extend_schema(parameters=[BOARD], responses=s.WinnerOut(many=True))
     def get(self, request: Request, slug: str, phase_slug: str) -> Response:
         places = Place.objects.filter(lane__leaderboard=self.board(slug, phase_slug), state=PlaceState.CONFIRMED)
-        return Response(WinnerOut(places.select_related("team", "submission__phase"), many=True).data)
+        return Response(s.WinnerOut(places.select_related("team", "submission__phase"), many=True).data)
 
 
 class LeaderboardCsv(BoardView):

@@ -13,16 +13,7 @@ from rest_framework.serializers import BaseSerializer
 
 from accounts.models import Scope
 from audit.middleware import keep_fields
-from competitions.api.serializers.discussions import (
-    ExclusionIn,
-    ExclusionOut,
-    PostDecisionIn,
-    PostOut,
-    ReportFilter,
-    ReportOut,
-    TopicDecisionIn,
-    TopicOut,
-)
+from competitions.api.serializers import discussions as s
 from competitions.api.views.base import checked
 from competitions.api.views.discussions import DiscussionView
 from competitions.catalog.models import Competition
@@ -38,7 +29,7 @@ class ModerationView(DiscussionView):
 
     def managed(self, slug: str) -> Competition:
         """A competition that the asker organizes, with a discussion here; any other does not exist."""
-        competition = get_object_or_404(Competition.objects.managed_by(self.person()), slug=slug)
+        competition = self.organized(slug)
         require_discussion(competition)
         return competition
 
@@ -49,73 +40,70 @@ class ModerationView(DiscussionView):
 
 
 class Reports(ModerationView):
-    """Reports of posts, and posts that wait."""
+    """Open reports of posts, newest first. A post that waits has one of the site, which says why it waits."""
 
-    serializer_class = ReportOut
+    serializer_class = s.ReportOut
     queryset = Report.objects.none()
 
     @extend_schema(
         operation_id="reports_list",
-        responses=ReportOut(many=True),
+        responses=s.ReportOut(many=True),
         parameters=[OpenApiParameter("settled", bool, description="Those that are settled, in place of open ones.")],
     )
     def get(self, request: Request, slug: str) -> Response:
-        """Open reports of posts, newest first. A post that waits has one of the site, which says why it waits."""
-        is_settled = checked(ReportFilter(data=request.query_params))["settled"]
+        is_settled = checked(s.ReportFilter(data=request.query_params))["settled"]
         rows: QuerySet[Report] = Report.objects.filter(
             competition=self.managed(slug), settled_at__isnull=not is_settled
         )
         shown = rows.select_related("reporter", "settled_by", "post__author", "post__topic__announcement")
-        return self.page_response(shown, ReportOut)
+        return self.page_response(shown, s.ReportOut)
 
 
 class TopicDecision(ModerationView):
-    """A decision on a topic."""
+    """Pin a topic (at most five), lock it, remove it with its replies, or take that back."""
 
-    serializer_class = TopicDecisionIn
+    serializer_class = s.TopicDecisionIn
 
-    @extend_schema(operation_id="topic_decide", request=TopicDecisionIn, responses=TopicOut)
+    @extend_schema(operation_id="topic_decide", request=s.TopicDecisionIn, responses=s.TopicOut)
     def post(self, request: Request, slug: str, pk: int) -> Response:
-        """Pin a topic (at most five), lock it, remove it with its replies, or take that back."""
         topic = get_object_or_404(Topic, pk=pk, competition=self.managed(slug))
-        moderation.topic_decide(topic=topic, now=timezone.now(), **self.decision(TopicDecisionIn))
-        return Response(TopicOut(Topic.objects.select_related("author").get(pk=pk)).data)
+        moderation.topic_decide(topic=topic, now=timezone.now(), **self.decision(s.TopicDecisionIn))
+        return Response(s.TopicOut(Topic.objects.select_related("author").get(pk=pk)).data)
 
 
 class PostDecision(ModerationView):
-    """A decision on a post."""
+    """Show a post, remove it with a reason, leave it as it is, or clear its history.
 
-    serializer_class = PostDecisionIn
+    All but `clear` settle its reports.
+    """
 
-    @extend_schema(operation_id="post_decide", request=PostDecisionIn, responses=PostOut)
+    serializer_class = s.PostDecisionIn
+
+    @extend_schema(operation_id="post_decide", request=s.PostDecisionIn, responses=s.PostOut)
     def post(self, request: Request, slug: str, pk: int) -> Response:
-        """Show a post, remove it with a reason, leave it as it is, or clear its history.
-
-        All but `clear` settle its reports.
-        """
         posts = Post.objects.select_related("author", "topic__announcement")
         post = get_object_or_404(posts, pk=pk, topic__competition=self.managed(slug))
-        values = self.decision(PostDecisionIn)
+        values = self.decision(s.PostDecisionIn)
         moderation.post_decide(post=post, by=self.person(), now=timezone.now(), **values)
-        return Response(PostOut(posts.get(pk=pk)).data)
+        return Response(s.PostOut(posts.get(pk=pk)).data)
 
 
 class Exclusions(ModerationView):
     """People who may not write in a discussion."""
 
-    serializer_class = ExclusionOut
+    serializer_class = s.ExclusionOut
     queryset = Writer.objects.none()
 
-    @extend_schema(operation_id="exclusions_list", responses=ExclusionOut(many=True))
+    @extend_schema(operation_id="exclusions_list", responses=s.ExclusionOut(many=True))
     def get(self, request: Request, slug: str) -> Response:
         """People who may not write in a discussion, and why."""
-        return self.page_response(excluded(self.managed(slug)), ExclusionOut)
+        return self.page_response(excluded(self.managed(slug)), s.ExclusionOut)
 
-    @extend_schema(operation_id="exclusions_create", request=ExclusionIn, responses={201: ExclusionOut})
+    @extend_schema(operation_id="exclusions_create", request=s.ExclusionIn, responses={201: s.ExclusionOut})
     def post(self, request: Request, slug: str) -> Response:
         """Exclude somebody from writing, with a reason that they read when they try."""
         competition = self.managed(slug)
-        values = self.decision(ExclusionIn)
+        values = self.decision(s.ExclusionIn)
         user = moderation.writer_named(competition, values["username"])
         moderation.writer_ban(
             competition=competition,
@@ -125,17 +113,16 @@ class Exclusions(ModerationView):
             removes=values["remove_posts"],
             now=timezone.now(),
         )
-        return Response(ExclusionOut(excluded(competition).get(user=user)).data, status=201)
+        return Response(s.ExclusionOut(excluded(competition).get(user=user)).data, status=201)
 
 
 class Exclusion(ModerationView):
-    """The exclusion of one person."""
+    """Let somebody write again."""
 
-    serializer_class = ExclusionOut
+    serializer_class = s.ExclusionOut
 
     @extend_schema(operation_id="exclusion_end", request=None, responses={204: None})
     def delete(self, request: Request, slug: str, username: str) -> Response:
-        """Let somebody write again."""
         competition = self.managed(slug)
         writer = get_object_or_404(excluded(competition), user__username__iexact=username)
         if not moderation.writer_readmit(competition=competition, user=writer.user):

@@ -1,7 +1,7 @@
 """Submissions: make, list, follow, cancel, download."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from django.db.models import Prefetch, QuerySet
 from django.http import Http404, HttpRequest, HttpResponseBase
@@ -18,24 +18,11 @@ from accounts.models import Scope, User
 from audit.middleware import keep_fields, mark_organizing
 from competitions.api.authentication import sender
 from competitions.api.framework import IdCursorPagination, JSONParser
+from competitions.api.serializers import submissions as s
 from competitions.api.serializers.leaderboards import DatasetOut
-from competitions.api.serializers.submissions import (
-    AllowanceOut,
-    AnnotationsIn,
-    FactQuestionOut,
-    FactSheetIn,
-    LogOut,
-    LogsFilter,
-    SlicesOut,
-    SmokeFilter,
-    StartedOut,
-    SubmissionFilter,
-    SubmissionIn,
-    SubmissionOut,
-)
 from competitions.api.views.base import ApiView, checked
 from competitions.catalog.downloads import SMOKE
-from competitions.catalog.models import Competition, Leaderboard, Phase
+from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.rights import organizes
 from competitions.disclosure.outputs import visible_streams
 from competitions.disclosure.receipts import disclosed_receipt
@@ -71,6 +58,9 @@ IDEMPOTENCY = OpenApiParameter(
 )
 
 
+LOOKUPS: Final = {"competition": "phase__competition__slug", "phase": "phase_id", "status": "status"}  # of filters
+
+
 def _rows(user: User, lookups: dict[str, object]) -> QuerySet[Submission]:
     """Submissions that this person may see, with what an answer tells beside their own fields."""
     runs = Run.objects.select_related("task", "queue").defer("receipt", "task__description")
@@ -91,7 +81,7 @@ def _given_annotations(values: Mapping[str, Any]) -> dict[str, Any]:
 class SubmissionView(ApiView):
     """Base: the submissions of the asker's teams, and all of those that the asker organizes."""
 
-    serializer_class = SubmissionOut
+    serializer_class = s.SubmissionOut
 
     def submission(self, pk: int) -> Submission:
         submission: Submission = get_object_or_404(_rows(self.person(), {}), pk=pk)
@@ -101,7 +91,7 @@ class SubmissionView(ApiView):
         """The submissions as answers tell them."""
         runs = [run for submission in submissions for run in submission.runs.all()]
         context = {"reader": self.reader, "queue_positions": queue_positions(runs, now=self.reader.now)}
-        serializer = SubmissionOut(context=context)
+        serializer = s.SubmissionOut(context=context)
         return [serializer.to_representation(scored) for scored in with_scores(submissions)]
 
     def answer(self, submission: Submission, status: int = 200) -> Response:
@@ -127,28 +117,28 @@ class SubmissionList(SubmissionView):
             OpenApiParameter("status", str),
             OpenApiParameter("tag", str, description="Those of your team with this tag."),
         ],
-        responses=SubmissionOut(many=True),
+        responses=s.SubmissionOut(many=True),
     )
     def get(self, request: Request) -> Response:
         """Your team's submissions, newest first."""
-        filters = SubmissionFilter(data=request.query_params)
-        filters.is_valid(raise_exception=True)
-        rows = _rows(self.person(), filters.lookups() | {"rescores": None})
-        if tag := filters.validated_data.get("tag"):
+        values = checked(s.SubmissionFilter(data=request.query_params))
+        lookups = {LOOKUPS[name]: value for name, value in values.items() if name in LOOKUPS}
+        rows = _rows(self.person(), lookups | {"rescores": None})
+        if tag := values.get("tag"):
             rows = tagged(rows.filter(team__memberships__user=self.person()), tag)
         page = self.paginate_queryset(rows)
         return self.get_paginated_response(self.shown(page or []))
 
     @extend_schema(
         operation_id="submissions_create",
-        request=SubmissionIn,
+        request=s.SubmissionIn,
         parameters=[IDEMPOTENCY],
-        responses={201: SubmissionOut},
+        responses={201: s.SubmissionOut},
     )
     def post(self, request: Request) -> Response:
         """Submit: an upload that is complete, to a phase."""
         user, began_at = self.person(), timezone.now()
-        values = checked(SubmissionIn(data=request.data))
+        values = checked(s.SubmissionIn(data=request.data))
         phase = self.phase(pk=values["phase"])
         submission = submission_create(
             NewSubmission(
@@ -177,12 +167,12 @@ class SubmissionDetail(SubmissionView):
     def get(self, request: Request, pk: int) -> Response:
         return self.answer(self.submission(pk))
 
-    @extend_schema(operation_id="submissions_annotate", request=AnnotationsIn, responses=SubmissionOut)
+    @extend_schema(operation_id="submissions_annotate", request=s.AnnotationsIn, responses=s.SubmissionOut)
     def patch(self, request: Request, pk: int) -> Response:
         """Change tags, commit or link; its team at any time, an organizer only to remove commit and link."""
         submission, user = self.submission(pk), self.person()
         stored = {"tags": submission.tags, "commit": submission.commit, "link": submission.link}
-        given = _given_annotations(checked(AnnotationsIn(data=request.data)))
+        given = _given_annotations(checked(s.AnnotationsIn(data=request.data)))
         annotations = read_annotations(**stored | given)
         if organizes := self.reader.organizes(submission.phase):
             mark_organizing(self.received)
@@ -194,7 +184,7 @@ class SubmissionDetail(SubmissionView):
 class SubmissionCancel(SubmissionView):
     """Cancel a submission: at once while it waits, within seconds while it runs."""
 
-    @extend_schema(request=None, responses=SubmissionOut)
+    @extend_schema(request=None, responses=s.SubmissionOut)
     def post(self, request: Request, pk: int) -> Response:
         submission = self.submission(pk)
         submission_cancel(submission=submission, actor=f"user:{self.person().username}", now=timezone.now())
@@ -206,7 +196,7 @@ class SubmissionStart(SubmissionView):
 
     write_scope = Scope.ORGANIZE
 
-    @extend_schema(request=None, responses=SubmissionOut)
+    @extend_schema(request=None, responses=s.SubmissionOut)
     def post(self, request: Request, pk: int) -> Response:
         submission, user = self.submission(pk), self.person()
         if not organizes(user, submission.phase):
@@ -219,13 +209,11 @@ class SubmissionsStart(ApiView):
     """Start what waits for the organizers, the oldest first, some hundred at a time; for organizers."""
 
     write_scope = Scope.ORGANIZE
-    serializer_class = StartedOut
+    serializer_class = s.StartedOut
 
-    @extend_schema(request=None, responses=StartedOut)
+    @extend_schema(request=None, responses=s.StartedOut)
     def post(self, request: Request, slug: str) -> Response:
-        user = self.person()
-        competition = get_object_or_404(Competition.objects.managed_by(user), slug=slug)
-        actor = f"organizer:{user.username}"
+        competition, actor = self.organized(slug), f"organizer:{self.person().username}"
         started, waiting = waiting_start(competition=competition, actor=actor, now=timezone.now())
         return Response({"started": started, "waiting": waiting})
 
@@ -243,8 +231,7 @@ class SubmissionsCsv(ApiView):
 
     def chosen_phases(self, request: Request, slug: str) -> list[Phase]:
         """The phases of a competition that the asker organizes, or the one that the address names."""
-        competition = get_object_or_404(Competition.objects.managed_by(self.person()), slug=slug)
-        phases = list(competition.phases.select_related("competition"))
+        phases = list(self.organized(slug).phases.select_related("competition"))
         if (chosen := request.query_params.get("phase")) is not None:
             phases = [phase for phase in phases if phase.slug == chosen]
             if not phases:
@@ -303,12 +290,12 @@ class SubmissionBoard(SubmissionView):
         act(board=board, submission=submission, by=self.person(), now=timezone.now())
         return self.answer(self.submission(pk))
 
-    @extend_schema(request=None, responses=SubmissionOut)
+    @extend_schema(request=None, responses=s.SubmissionOut)
     def put(self, request: Request, pk: int, board_key: str) -> Response:
         """Choose a submission for a board of its phase."""
         return self.act(pick_add, pk, board_key)
 
-    @extend_schema(request=None, responses={200: SubmissionOut})
+    @extend_schema(request=None, responses={200: s.SubmissionOut})
     def delete(self, request: Request, pk: int, board_key: str) -> Response:
         """Take the choice of a submission for a board back."""
         return self.act(pick_remove, pk, board_key)
@@ -317,10 +304,10 @@ class SubmissionBoard(SubmissionView):
 class SubmissionFactSheet(SubmissionView):
     """Replace a submission's fact sheet until the phase's deadline; the former answers are kept."""
 
-    @extend_schema(request=FactSheetIn, responses=SubmissionOut)
+    @extend_schema(request=s.FactSheetIn, responses=s.SubmissionOut)
     def put(self, request: Request, pk: int) -> Response:
         submission, user = self.submission(pk), self.person()
-        values = checked(FactSheetIn(data=request.data))
+        values = checked(s.FactSheetIn(data=request.data))
         fact_sheet_edit(submission=submission, answers=values["fact_sheet"], by=user, now=timezone.now())
         return self.answer(self.submission(pk))
 
@@ -328,12 +315,12 @@ class SubmissionFactSheet(SubmissionView):
 class FactSheet(ApiView):
     """The questions of a phase's fact sheet."""
 
-    serializer_class = FactQuestionOut
+    serializer_class = s.FactQuestionOut
 
-    @extend_schema(responses=FactQuestionOut(many=True))
+    @extend_schema(responses=s.FactQuestionOut(many=True))
     def get(self, request: Request, slug: str, phase_slug: str) -> Response:
         phase = self.phase(competition__slug=slug, slug=phase_slug)
-        return Response(FactQuestionOut(fact_sheet_questions(phase), many=True).data)
+        return Response(s.FactQuestionOut(fact_sheet_questions(phase), many=True).data)
 
 
 class SubmissionLogs(SubmissionView):
@@ -349,11 +336,11 @@ class SubmissionLogs(SubmissionView):
                 "A log that is shorter, as that of a new attempt, comes whole.",
             )
         ],
-        responses=LogOut(many=True),
+        responses=s.LogOut(many=True),
     )
     def get(self, request: Request, pk: int) -> Response:
         submission = self.submission(pk)
-        filters = LogsFilter(data=request.query_params)
+        filters = s.LogsFilter(data=request.query_params)
         filters.is_valid(raise_exception=True)
         offsets = filters.offsets()
         logs = []
@@ -362,7 +349,7 @@ class SubmissionLogs(SubmissionView):
                 text, offset = log_text(run, stream), offsets.get((str(run.pk), stream), 0)
                 offset = offset if offset <= len(text) else 0
                 logs.append({"run": run.pk, "stream": stream, "offset": offset, "text": text[offset:]})
-        return Response(LogOut(logs, many=True).data)
+        return Response(s.LogOut(logs, many=True).data)
 
 
 class SubmissionSlices(SubmissionView):
@@ -370,7 +357,7 @@ class SubmissionSlices(SubmissionView):
 
     pagination_class = None
 
-    @extend_schema(responses=SlicesOut(many=True))
+    @extend_schema(responses=s.SlicesOut(many=True))
     def get(self, request: Request, pk: int) -> Response:
         submission = self.submission(pk)
         tables = [
@@ -385,7 +372,7 @@ class SubmissionSlices(SubmissionView):
             for run in submission.runs.prefetch_related("outputs__file")
             for table in run_slices(self.reader, submission, run, list(run.outputs.all())).tables
         ]
-        return Response(SlicesOut(tables, many=True).data)
+        return Response(s.SlicesOut(tables, many=True).data)
 
 
 class SubmissionReceipt(SubmissionView):
@@ -428,7 +415,7 @@ class PhaseSmoke(ApiView):
         responses=OpenApiTypes.OBJECT,
     )
     def get(self, request: Request, slug: str, phase_slug: str) -> Response:
-        values = checked(SmokeFilter(data=request.query_params))
+        values = checked(s.SmokeFilter(data=request.query_params))
         user, phase = self.person(), self.phase(competition__slug=slug, slug=phase_slug)
         if not organizes(user, phase):
             require_registration(user=user, competition=phase.competition)
@@ -443,10 +430,10 @@ class PhaseSmoke(ApiView):
 class Limits(ApiView):
     """The submissions that your team has left in a phase, and the time when it gets more."""
 
-    serializer_class = AllowanceOut
+    serializer_class = s.AllowanceOut
 
-    @extend_schema(responses=AllowanceOut(many=True))
+    @extend_schema(responses=s.AllowanceOut(many=True))
     def get(self, request: Request, slug: str, phase_slug: str) -> Response:
         phase = self.phase(competition__slug=slug, slug=phase_slug)
         team = require_team(user=self.person(), competition=phase.competition)
-        return Response(AllowanceOut(allowances(team_id=team.pk, phase=phase, now=timezone.now()), many=True).data)
+        return Response(s.AllowanceOut(allowances(team_id=team.pk, phase=phase, now=timezone.now()), many=True).data)

@@ -5,7 +5,7 @@ import io
 import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, TypedDict
+from typing import Final, NoReturn, TypedDict
 
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404
@@ -15,9 +15,8 @@ from django.utils.text import slugify
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.models import Scope
 from competitions.catalog.models import Column, Competition, Leaderboard, Phase
-from competitions.codabench_api.base import BadForm, RobotView
+from competitions.codabench_api.base import BadForm, RobotView, ShownView
 from competitions.codabench_api.refused import MANAGED_ELSEWHERE
 from competitions.codabench_api.shapes import ScoreLine, board_shape, column_shapes, score_line
 from competitions.disclosure.readers import Reader
@@ -129,24 +128,21 @@ class PhaseBoard(RobotView):
         return Response(board_with_rows(visible_board(self.reader, phase)))
 
 
-class BoardView(RobotView):
+class BoardView(ShownView):
     """A board by its own number, with its rows."""
 
-    write_scope = Scope.ORGANIZE
-
-    def put(self, request: Request, pk: int) -> Response:
-        self.get(request, pk)
-        board = get_object_or_404(Leaderboard.objects.select_related("phase__competition"), pk=pk)
-        where = reverse("organize:boards", args=[board.phase.competition.slug])
-        raise MANAGED_ELSEWHERE(what="Leaderboards are made, changed and deleted", where=where)
-
-    patch = delete = put
-
-    def get(self, request: Request, pk: int) -> Response:
-        phases = Phase.objects.visible_to(request.user)
+    def board(self, pk: int) -> Leaderboard:
+        phases = Phase.objects.visible_to(self.request.user)
         board = get_object_or_404(Leaderboard.objects.select_related("phase__competition"), pk=pk, phase__in=phases)
         require_visible(self.reader, board)
-        return Response(board_with_rows(board))
+        return board
+
+    def refuse(self, pk: int) -> NoReturn:
+        where = reverse("organize:boards", args=[self.board(pk).phase.competition.slug])
+        raise MANAGED_ELSEWHERE(what="Leaderboards are made, changed and deleted", where=where)
+
+    def get(self, request: Request, pk: int) -> Response:
+        return Response(board_with_rows(self.board(pk)))
 
 
 class Results(RobotView):
@@ -206,9 +202,7 @@ def results_table(board: Leaderboard) -> Table:
     tasks, facts = {task.pk: task.name for task in board.phase.tasks.order_by("pk")}, fact_columns(board.phase)
     board_rows = _rows(board, list(tasks), facts)
     titles = {column.key: column.title for column in board.visible_columns}
-    scores = {
-        (line["task_id"], line["column_key"]): None for row in board_rows for line in row["scores"]
-    }  # a set that keeps its order
+    scores = dict.fromkeys((line["task_id"], line["column_key"]) for row in board_rows for line in row["scores"])
     names = [f"{tasks[task]}({task})-{titles[key]}" if task in tasks else titles[key] for task, key in scores]
     rows = []
     for row in board_rows:
@@ -237,8 +231,6 @@ def _zipped(tables: Mapping[str, Table]) -> bytes:
 
 class BoardConnection(RobotView):
     """Put a submission on its phase's board or take it off, where the board's rule allows that."""
-
-    write_scope = Scope.SUBMIT
 
     def _board(self, pk: int) -> tuple[Submission, Leaderboard]:
         submission = self.submission(pk)

@@ -10,12 +10,11 @@ from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.models import ApiToken, Scope, User
-from accounts.sign_in import is_robot
+from accounts.models import Scope, User
 from competitions.bundles.models import BundleImport
 from competitions.catalog.models import Competition, Phase
 from competitions.catalog.rights import organizes
-from competitions.codabench_api.base import BadForm, RobotView
+from competitions.codabench_api.base import ActsOnGet, BadForm, RepeatsView, RobotView
 from competitions.codabench_api.files import address
 from competitions.runs.refusals import MAY_NOT_REPEAT, StillRunning
 from competitions.runs.reruns import may_repeat, submission_repeat
@@ -46,23 +45,6 @@ NOT_MADE_PUBLIC: Final = RefusalKind(
     "Submissions are not made public. What everybody may read is on the leaderboard: its row, public answers of the fact sheet "
     "(PATCH update_fact_sheet; a link to code is one), and detailed results where the competition shows them.",
 )
-
-
-class ActsOnGet(RobotView):
-    """Base of calls that Codabench's clients make by GET although they change something.
-
-    They need a token, so that a link or picture on another page cannot make a signed-in browser call them.
-    """
-
-    write_scope = Scope.SUBMIT
-
-    def get(self, request: Request, pk: int) -> Response:
-        if not isinstance(request.auth, ApiToken) or self.write_scope not in request.auth.scopes:
-            raise NotAllowed(f"Send POST, or an API token with the scope `{self.write_scope}`.")
-        return self.post(request, pk)
-
-    def post(self, request: Request, pk: int) -> Response:
-        raise NotImplementedError
 
 
 def repeat_submissions(submissions: Iterable[Submission], by: User) -> list[int]:
@@ -96,8 +78,6 @@ class RerunPhase(ActsOnGet):
 class NamedSubmissions(RobotView):
     """Base of calls that name submissions: a bare JSON list, or the field `pks`, once for each."""
 
-    write_scope = Scope.SUBMIT
-
     def named(self) -> QuerySet[Submission]:
         """The named submissions. Raises `BadForm`, or 404 if the asker does not see one of them."""
         numbers = self._numbers()
@@ -120,13 +100,8 @@ def _is_pk(value: object) -> bool:
     return not isinstance(value, bool) and is_number(str(value))
 
 
-class RerunMany(NamedSubmissions):
-    """Run the named submissions again, all or none; for organizers and service accounts."""
-
-    @property
-    def write_scope(self) -> Scope:  # type: ignore[override]  # a token of an organizer's own submissions is not enough
-        """Service accounts have no more than `submit`; who organizes needs a token that may."""
-        return Scope.SUBMIT if is_robot(self.request.user) else Scope.ORGANIZE
+class RerunMany(RepeatsView, NamedSubmissions):
+    """Run the named submissions again, all or none."""
 
     def post(self, request: Request) -> Response:
         user, named = self.person(), self.named()
@@ -169,29 +144,21 @@ class DownloadMany(NamedSubmissions):
 class KeptView(RobotView):
     """Base of calls that would delete or publish a submission: refused to everybody who may see it."""
 
-    write_scope = Scope.SUBMIT
     refusal: RefusalKind = RESULTS_ARE_KEPT
 
     def post(self, request: Request, pk: int) -> Response:
         self.submission(pk)
         raise self.refusal()
 
-    def get(self, request: Request, pk: int) -> Response:
-        return self.post(request, pk)
-
-    def delete(self, request: Request, pk: int) -> Response:
-        return self.post(request, pk)
+    get = delete = post
 
 
 class DeleteMany(RobotView):
-    write_scope = Scope.SUBMIT
-
     def post(self, request: Request) -> Response:
         self.person()
         raise RESULTS_ARE_KEPT()
 
-    def delete(self, request: Request) -> Response:
-        return self.post(request)
+    delete = post
 
 
 class CompetitionFiles(RobotView):

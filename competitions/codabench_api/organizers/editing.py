@@ -23,12 +23,12 @@ from competitions.catalog.services import current_rules, rules_publish, same_tex
 from competitions.catalog.texts.pages import list_own_tabs
 from competitions.codabench_api.base import BadForm, RobotView
 from competitions.codabench_api.shapes import COMPETITION_FLAGS, competition_shape
-from competitions.codabench_api.uploads import import_report, wait_until_over
+from competitions.codabench_api.uploads import import_answer
 from competitions.compute.models import Queue
 from competitions.resources.uploads import upload_whole
 from core.refusals import RefusalKind
 from files.bundles.archive import ZIP_TIME
-from files.bundles.faults import YAML_NAME, InvalidBundle
+from files.bundles.faults import YAML_NAME
 from files.bundles.schema import CompetitionSpec, PhaseSpec
 
 TEXTS: Final = {
@@ -61,12 +61,13 @@ def competition_make(view: RobotView) -> Response:
     )
     assert sent.file is not None, "it came in one piece"
     queue = _queue(view, form.get("queue"))
-    job = wait_until_over(import_begin(owner=user, stored=sent.file, file_name=sent.file_name, queue=queue, now=now))
-    if job.competition is not None:
-        return Response(competition_shape(job.competition, user) | {"ignored": _ignored(form)}, status=201)
-    if job.state == BundleImport.State.FAILED:
-        raise InvalidBundle(import_report(job))
-    return Response({"status": "Starting", "status_id": job.pk}, status=202)
+    job = import_begin(owner=user, stored=sent.file, file_name=sent.file_name, queue=queue, now=now)
+
+    def shape(over: BundleImport) -> dict[str, object] | None:
+        competition = competition_shape(over.competition, user) if over.competition is not None else None
+        return competition and competition | {"ignored": _ignored(form)}
+
+    return import_answer(job, shape)
 
 
 def _queue(view: RobotView, value: Any) -> Queue | None:

@@ -1,31 +1,29 @@
 """Codabench's calls on fact sheets, tasks, queues, participants, quota and dumps."""
 
-from typing import Final, cast
+from typing import Final, NoReturn, cast
 
 from django.conf import settings
-from django.contrib.auth.decorators import login_not_required
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponseBase, JsonResponse, QueryDict
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_safe
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import Scope, User
+from accounts.views import open_page
 from competitions.bundles.codabench_gaps import codabench_gaps, codabench_refusals
 from competitions.bundles.exports import export_begin, export_recent
 from competitions.bundles.imports import require_host, task_import_begin
-from competitions.bundles.models import BundleImport
 from competitions.catalog.models import Competition, Phase
 from competitions.catalog.publishing import competition_publish, competition_withdraw
 from competitions.catalog.rights import organizes
-from competitions.codabench_api.base import PAGE_PARAMETERS, BadForm, RobotView
+from competitions.codabench_api.base import PAGE_PARAMETERS, BadForm, RobotView, ShownView
 from competitions.codabench_api.files import address, read_address
 from competitions.codabench_api.refused import MANAGED_ELSEWHERE
 from competitions.codabench_api.shapes import load_phases, phase_shape, task_shape
-from competitions.codabench_api.uploads import import_report, wait_until_over
+from competitions.codabench_api.uploads import import_answer, wait_until_over
 from competitions.compute.models import Queue
 from competitions.leaderboards.auto_migration import phase_migrate
 from competitions.resources.downloads import stored_response
@@ -36,7 +34,6 @@ from competitions.submissions.fact_sheets import fact_sheet_edit
 from competitions.teams.models import Registration
 from competitions.teams.services import registration_decide
 from core.refusals import NotAllowed
-from files.bundles.faults import InvalidBundle
 
 ASK_AGAIN_S: Final = 5
 EXPORT_WAITS: Final = "The bundle is still being written. Ask again in a few seconds."
@@ -47,8 +44,6 @@ EXPORT_FAILED: Final = (
 
 class UpdateFactSheet(RobotView):
     """Change the answers of a submission's fact sheet; the body is a mapping from key to answer."""
-
-    write_scope = Scope.SUBMIT
 
     def patch(self, request: Request, pk: int) -> Response:
         submission = self.submission(pk)
@@ -90,12 +85,7 @@ class UploadTask(RobotView):
         sent = take_upload(user, file, now)
         assert sent.file is not None, "it came in one piece"
         job = task_import_begin(owner=user, stored=sent.file, file_name=sent.file_name, now=now)
-        over = wait_until_over(job)
-        if over.task is not None:
-            return Response(task_shape(over.task), status=201)
-        if over.state == BundleImport.State.FAILED:
-            raise InvalidBundle(import_report(over))
-        return Response({"status": "Starting", "status_id": job.pk}, status=202)
+        return import_answer(job, lambda over: task_shape(over.task) if over.task is not None else None)
 
 
 class Queues(RobotView):
@@ -115,19 +105,15 @@ class Queues(RobotView):
         raise MANAGED_ELSEWHERE(what="Queues are made, changed and deleted", where="/host/queues/")
 
 
-class QueueView(RobotView):
+class QueueView(ShownView):
     """One queue that the asker may use."""
-
-    write_scope = Scope.ORGANIZE
 
     def get(self, request: Request, pk: int) -> Response:
         return Response(queue_shape(get_object_or_404(Queue.objects.usable_by(self.person()), pk=pk)))
 
-    def put(self, request: Request, pk: int) -> Response:
-        self.get(request, pk)
+    def refuse(self, pk: int) -> NoReturn:
+        self.get(self.request, pk)
         raise MANAGED_ELSEWHERE(what="Queues are made, changed and deleted", where="/host/queues/")
-
-    patch = delete = put
 
 
 def queue_shape(queue: Queue) -> dict[str, object]:
@@ -244,20 +230,16 @@ class Phases(RobotView):
         )
 
 
-class PhaseView(RobotView):
+class PhaseView(ShownView):
     """One phase that the asker sees."""
-
-    write_scope = Scope.ORGANIZE
 
     def get(self, request: Request, pk: int) -> Response:
         return Response(phase_shape(get_object_or_404(_phases(self), pk=pk), timezone.now()))
 
-    def put(self, request: Request, pk: int) -> Response:
+    def refuse(self, pk: int) -> NoReturn:
         phase = get_object_or_404(_phases(self), pk=pk)
         where = reverse("api:phase", args=[phase.competition.slug, phase.slug])
         raise MANAGED_ELSEWHERE(what="Phases are changed", where=where)
-
-    patch = delete = put
 
 
 def _phases(view: RobotView) -> QuerySet[Phase]:
@@ -295,8 +277,7 @@ class Dump(RobotView):
         return Response({"status": "Success", "url": url, "warnings": warnings}, status=201)
 
 
-@login_not_required
-@require_safe
+@open_page
 def dump_file(request: HttpRequest, token: str) -> HttpResponseBase:
     """The bundle, for anyone with its address, while the person who exported it is an organizer.
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from django.db.models import CharField, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Lower
@@ -27,6 +27,7 @@ LONGEST_LINE = 500  # of the scores of a team over time
 CURSOR: Final = re.compile(r"([1-9][0-9]{0,17})-([0-9]{1,17})", re.ASCII)
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND: Final = timedelta(microseconds=1)
+IN_COLUMN: Final = ("sort_value", "entry_id")  # the order of cells
 
 INVALID_CURSOR: Final = RefusalKind(
     400, "invalid_cursor", "The cursor is not one that this API gave out. Start again without a cursor."
@@ -130,14 +131,14 @@ def board_page(
         return sorted_page(board, key=sort, cursor=cursor, size=size, before=before)
     if before:
         entry = Cursor.read(before).entry_on(board)
-        rows = list(_ordered(board).filter(_rows_ahead(entry)).reverse()[: size + 1])
+        rows = list(_ordered(board).filter(_entries_beyond(entry, "lt")).reverse()[: size + 1])
         return _page(list(reversed(rows[:size])), is_first=len(rows) <= size, has_more=True)
     return _page_after(board, Cursor.read(cursor).entry_on(board) if cursor else None, size)
 
 
 def _page_after(board: Leaderboard, entry: Entry | None, size: int) -> BoardPage:
     """The rows behind this one, or the first ones."""
-    entries = _ordered(board) if entry is None else _ordered(board).filter(_after(entry))
+    entries = _ordered(board) if entry is None else _ordered(board).filter(_entries_beyond(entry, "gt"))
     rows = list(entries[: size + 1])
     return _page(rows[:size], is_first=entry is None, has_more=len(rows) > size)
 
@@ -153,7 +154,7 @@ def _page(shown: list[Entry], *, is_first: bool, has_more: bool) -> BoardPage:
 
 def page_around(board: Leaderboard, entry: Entry, *, size: int = PAGE_SIZE) -> BoardPage:
     """The page with this row a few rows below its top."""
-    above = list(_ordered(board).filter(_rows_ahead(entry)).reverse()[: ROWS_ABOVE + 1])
+    above = list(_ordered(board).filter(_entries_beyond(entry, "lt")).reverse()[: ROWS_ABOVE + 1])
     return _page_after(board, above[-1] if len(above) > ROWS_ABOVE else None, size)
 
 
@@ -161,18 +162,15 @@ def sorted_page(
     board: Leaderboard, *, key: str, cursor: str | None = None, size: int = PAGE_SIZE, before: str | None = None
 ) -> BoardPage:
     """A page in the order of another column or a task, best first, read from an index."""
-    cells = (
-        Cell.objects.filter(leaderboard=board, key=key).select_related("entry__team").order_by("sort_value", "entry")
-    )
+    cells = Cell.objects.filter(leaderboard=board, key=key).select_related("entry__team").order_by(*IN_COLUMN)
     if before:
         at = Cursor.read(before).cell_on(board, key)
-        ahead = Q(sort_value__lt=at.sort_value) | Q(sort_value=at.sort_value, entry__lt=at.entry_id)
-        rows = list(cells.filter(ahead, sort_value__lte=at.sort_value).reverse()[: size + 1])
+        ahead = cells.filter(_beyond(at, "lt", IN_COLUMN), sort_value__lte=at.sort_value)
+        rows = list(ahead.reverse()[: size + 1])
         return _sorted(board, list(reversed(rows[:size])), is_first=len(rows) <= size, has_more=True)
     if cursor:
         at = Cursor.read(cursor).cell_on(board, key)
-        behind = Q(sort_value__gt=at.sort_value) | Q(sort_value=at.sort_value, entry__gt=at.entry_id)
-        cells = cells.filter(behind, sort_value__gte=at.sort_value)
+        cells = cells.filter(_beyond(at, "gt", IN_COLUMN), sort_value__gte=at.sort_value)
     rows = list(cells[: size + 1])
     if not rows and not cursor and board.entry_count:
         raise UnknownSort(key)
@@ -190,8 +188,8 @@ def _sorted(board: Leaderboard, shown: list[Cell], *, is_first: bool, has_more: 
 
 def _cell_place(cell: Cell) -> int:
     """One more than the number of ranked rows before this one."""
-    before = Q(sort_value__lt=cell.sort_value) | Q(sort_value=cell.sort_value, entry__lt=cell.entry_id)
-    return 1 + Cell.objects.filter(before, leaderboard=cell.leaderboard_id, key=cell.key, is_baseline=False).count()
+    ranked = Cell.objects.filter(leaderboard=cell.leaderboard_id, key=cell.key, is_baseline=False)
+    return 1 + ranked.filter(_beyond(cell, "lt", IN_COLUMN)).count()
 
 
 def _sorted_rows(board: Leaderboard, cells: list[Cell], place: int) -> Iterator[Row]:
@@ -223,10 +221,10 @@ def _ranks(entries: list[Entry], *, first_page: bool) -> Iterator[int | None]:
             continue
         if value is None and not first_page:  # the first ranked row of a later page
             rank = entry_rank(entry) or 1
-            same_before = Entry.objects.filter(
+            same = Entry.objects.filter(
                 leaderboard=entry.leaderboard_id, is_baseline=False, rank_value=entry.rank_value, tie_key=entry.tie_key
-            ).filter(Q(achieved_at__lt=entry.achieved_at) | Q(achieved_at=entry.achieved_at, id__lt=entry.pk))
-            seen = rank - 1 + same_before.count()
+            )
+            seen = rank - 1 + same.filter(_beyond(entry, "lt", ("achieved_at", "id"))).count()
         elif entry.rank_key != value:
             rank = seen + 1
         seen += 1
@@ -234,22 +232,18 @@ def _ranks(entries: list[Entry], *, first_page: bool) -> Iterator[int | None]:
         yield rank
 
 
-def _after(entry: Entry) -> Q:
-    """The rows behind this one."""
-    behind = Q(achieved_at__gt=entry.achieved_at) | Q(achieved_at=entry.achieved_at, id__gt=entry.pk)
-    if entry.tie_key:
-        behind = Q(tie_key__gt=entry.tie_key) | Q(tie_key=entry.tie_key) & behind
-    behind = Q(rank_value__gt=entry.rank_value) | Q(rank_value=entry.rank_value) & behind
-    return Q(rank_value__gte=entry.rank_value) & behind  # said once more, for the index to begin there
+def _beyond(row: Entry | Cell, side: Literal["lt", "gt"], names: Sequence[str]) -> Q:
+    """The rows before (`lt`) or behind (`gt`) this one in the order of these fields."""
+    first, *further = names
+    value = getattr(row, first)
+    beyond = Q(**{f"{first}__{side}": value})
+    return beyond | Q(**{first: value}) & _beyond(row, side, further) if further else beyond
 
 
-def _rows_ahead(entry: Entry) -> Q:
-    """The rows before this one."""
-    ahead = Q(achieved_at__lt=entry.achieved_at) | Q(achieved_at=entry.achieved_at, id__lt=entry.pk)
-    if entry.tie_key:
-        ahead = Q(tie_key__lt=entry.tie_key) | Q(tie_key=entry.tie_key) & ahead
-    ahead = Q(rank_value__lt=entry.rank_value) | Q(rank_value=entry.rank_value) & ahead
-    return Q(rank_value__lte=entry.rank_value) & ahead
+def _entries_beyond(entry: Entry, side: Literal["lt", "gt"]) -> Q:
+    names = Entry.IN_ORDER if entry.tie_key else ("rank_value", "achieved_at", "id")
+    # The first field is said once more, for the index to begin there.
+    return Q(**{f"rank_value__{side}e": entry.rank_value}) & _beyond(entry, side, names)
 
 
 def team_entry(board: Leaderboard, team_id: int) -> Entry | None:

@@ -8,7 +8,8 @@ from typing import Any
 from competitions.catalog.models import Column, Leaderboard
 from competitions.leaderboards.ranking.datasets import shown_tasks
 from competitions.leaderboards.ranking.fact_columns import FactColumn, fact_columns
-from competitions.leaderboards.ranking.values import FAILED, task_key
+from competitions.leaderboards.ranking.values import FAILED, primary_column, task_key
+from competitions.leaderboards.reading.board import UnknownSort
 from competitions.submissions.models import Dataset
 from competitions.submissions.states import NOT_RUN
 
@@ -107,6 +108,14 @@ def page_columns(board: Leaderboard, columns: list[Column], *, has_facts: bool =
         if column.kind == Column.Kind.SCORE:
             shown += [TaskColumn(column, task.pk, f"{column.title}: {task.name}") for task in tasks]
     return [*shown, *facts]
+
+
+def read_sort(board: Leaderboard, shown: Sequence[ShownColumn], sort: str) -> str:
+    """The column to sort by; empty for the board's own order. Raises `UnknownSort`."""
+    if sort and sort not in {column.key for column in shown if column.is_sortable}:
+        raise UnknownSort(sort)
+    primary = primary_column(list(board.columns.all())) if sort else None
+    return "" if primary is not None and sort == primary.key else sort
 
 
 def _dataset_columns(board: Leaderboard, columns: list[Column]) -> list[ShownColumn]:

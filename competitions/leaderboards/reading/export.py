@@ -78,9 +78,8 @@ def _value(column: ShownColumn, values: Mapping[str, Any]) -> str:
     if isinstance(column, DatasetColumn) and column.state_in(values) == CellState.FAILED:
         return str(CellState.FAILED)
     shown = column.shown_in(values) or ""
-    return (
-        safe_cell(shown) if isinstance(column, FactColumn) and not column.is_sortable else shown
-    )  # the team's own words
+    is_of_team = isinstance(column, FactColumn) and not column.is_sortable  # the team's own words
+    return safe_cell(shown) if is_of_team else shown
 
 
 def csv_response(board: Leaderboard) -> StreamingHttpResponse:

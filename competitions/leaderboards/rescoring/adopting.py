@@ -9,15 +9,15 @@ from datetime import datetime
 from typing import Final
 
 from django.db import transaction
-from django.db.models import F, QuerySet, Window
-from django.db.models.functions import Rank
+from django.db.models import QuerySet
 
 from competitions.catalog.changes.boards import MOST_RANKED, store_board
 from competitions.catalog.models import Column, Leaderboard, Phase, Proposal, Task
 from competitions.leaderboards.commitment import amending
-from competitions.leaderboards.models import BoardUncertainty, Entry, ProposedStanding
+from competitions.leaderboards.models import BoardUncertainty, ProposedStanding
 from competitions.leaderboards.ranking.values import primary_column
 from competitions.leaderboards.rescoring.services import column_faults
+from competitions.leaderboards.sealing import ranked_entries
 from competitions.leaderboards.services import board_follow, board_rebuild, boards_locked
 from competitions.leaderboards.uncertainty.reading import read_missing
 from competitions.leaderboards.uncertainty.refreshing import row_tiers
@@ -185,10 +185,7 @@ class Facts:
 def team_standings(board: Leaderboard, *, tiers: Mapping[int, int | None] | None = None) -> Standings:
     """Each team's best row now. `tiers` by row, where those that are stored are of other scores."""
     column = primary_column(list(board.columns.all()))
-    ranked = Entry.objects.filter(leaderboard=board, is_baseline=False).annotate(
-        rank=Window(Rank(), order_by=[F("rank_value").asc(), F("tie_key").asc()])
-    )
-    rows = ranked.order_by("rank_value", "tie_key").values_list("pk", "team", "rank", "values", "uncertainty__tier")
+    rows = ranked_entries(board).values_list("pk", "team", "rank", "values", "uncertainty__tier")
     standings: dict[int, Standing] = {}
     for pk, team, rank, values, stored_tier in rows:
         tier = stored_tier if tiers is None else tiers.get(pk)

@@ -11,19 +11,7 @@ from django.utils import timezone
 
 from competitions.catalog.models import Competition, Proposal
 from competitions.leaderboards.models import ProposedStanding
-from competitions.leaderboards.rescoring.adopting import (
-    affected_boards,
-    proposal_adopt,
-    proposal_rehearse,
-    take_late_scores,
-)
-from competitions.leaderboards.rescoring.services import (
-    PROPOSAL_JOB,
-    ask_work,
-    copies_cancel,
-    copies_rerun,
-    is_complete,
-)
+from competitions.leaderboards.rescoring import adopting, services
 from competitions.leaderboards.snapshots import snapshot_before
 from competitions.notifications.models import Kind
 from competitions.notifications.services import notify
@@ -64,7 +52,11 @@ def proposal_perform(proposal: Proposal, claimed: Claim) -> None:
 
 
 PROPOSAL: Final = jobs.Job(
-    PROPOSAL_JOB, waiting=waiting_proposals, perform=proposal_perform, asked_at="asked_at", queue=jobs.Queue.LONG
+    services.PROPOSAL_JOB,
+    waiting=waiting_proposals,
+    perform=proposal_perform,
+    asked_at="asked_at",
+    queue=jobs.Queue.LONG,
 )
 
 
@@ -75,11 +67,11 @@ def _back(proposal: Proposal) -> dict[str, str]:
 
 def _work(proposal: Proposal, claimed: Claim) -> None:
     if proposal.state == State.DROPPED:
-        copies_cancel(proposal, now=timezone.now())
+        services.copies_cancel(proposal, now=timezone.now())
         claimed.release(needs_work=False, attempts=0, is_settled=True)
         return
     if proposal.tries_again:
-        copies_rerun(proposal, now=timezone.now())
+        services.copies_rerun(proposal, now=timezone.now())
     for pk in list(missing_submissions(proposal).values_list("pk", flat=True)):
         if not claimed.renew():
             raise Stopped
@@ -89,8 +81,8 @@ def _work(proposal: Proposal, claimed: Claim) -> None:
         _apply(proposal, claimed)
         return
     if proposal.state == State.APPLIED:
-        take_late_scores(proposal, now=timezone.now())
-    elif proposal.state == State.SCORING and is_complete(proposal):
+        adopting.take_late_scores(proposal, now=timezone.now())
+    elif proposal.state == State.SCORING and services.is_complete(proposal):
         _compare(proposal, claimed)
         return
     claimed.release(needs_work=False, attempts=0)
@@ -98,7 +90,7 @@ def _work(proposal: Proposal, claimed: Claim) -> None:
 
 def _compare(proposal: Proposal, claimed: Claim) -> None:
     count = proposal.rescorings.filter(copy__status__in=FINAL).count()
-    standings = proposal_rehearse(proposal, is_wanted=claimed.renew, now=timezone.now())
+    standings = adopting.proposal_rehearse(proposal, is_wanted=claimed.renew, now=timezone.now())
     with transaction.atomic():
         claimed.conclude(needs_work=False, attempts=0, fault="", compared_count=count, compared_at=timezone.now())
         ProposedStanding.objects.filter(proposal=proposal).delete()
@@ -109,8 +101,8 @@ def _compare(proposal: Proposal, claimed: Claim) -> None:
 def _apply(proposal: Proposal, claimed: Claim) -> None:
     """Put the proposal in force and publish it. What still runs is taken over when it ends."""
     now, by = timezone.now(), proposal.ended_by or proposal.created_by
-    frozen = {board.pk: snapshot_before(board=board, by=by, now=now) for board in affected_boards(proposal)}
-    standings = proposal_adopt(proposal, now=now, is_wanted=claimed.renew)
+    frozen = {board.pk: snapshot_before(board=board, by=by, now=now) for board in adopting.affected_boards(proposal)}
+    standings = adopting.proposal_adopt(proposal, now=now, is_wanted=claimed.renew)
     for standing in standings:
         standing.snapshot = frozen.get(standing.leaderboard_id)
     ProposedStanding.objects.filter(proposal=proposal).delete()
@@ -148,7 +140,7 @@ def _carry_on(proposal: Proposal, now: datetime) -> bool:
         return False
     if not missing_submissions(proposal).exists() and not _has_news(proposal, now):
         return False
-    ask_work(proposal, now=now)
+    services.ask_work(proposal, now=now)
     return True
 
 
@@ -158,7 +150,7 @@ def _has_news(proposal: Proposal, now: datetime) -> bool:
     if proposal.state == State.APPLIED:
         return ended.filter(taken_at=None).exists()
     is_due = proposal.compared_at is None or now >= proposal.compared_at + COMPARED_EVERY
-    return is_due and ended.count() != proposal.compared_count and not proposal.fault and is_complete(proposal)
+    return is_due and ended.count() != proposal.compared_count and not proposal.fault and services.is_complete(proposal)
 
 
 def _is_over(proposal: Proposal, now: datetime) -> bool:

@@ -262,9 +262,8 @@ def rank_changes(board: Leaderboard, ranked: Known, direction: Direction) -> tup
     if len(pairs) < 2:
         return None, None
     here, there = (np.array(places) for places in zip(*pairs, strict=True))
-    change = float(
-        np.abs(np.argsort(np.argsort(here)) - np.argsort(np.argsort(there))).mean()
-    )  # both in the boards' order
+    # Both are in the boards' order.
+    change = float(np.abs(np.argsort(np.argsort(here)) - np.argsort(np.argsort(there))).mean())
     by_noise = expected_rank_change(
         (other.scores[there], other.replicates[there]),
         (ranked.scores[here], ranked.replicates[here]),

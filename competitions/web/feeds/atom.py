@@ -1,5 +1,6 @@
 """Atom feeds (RFC 4287) with the same content as the page beside them, for the same reader."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -9,11 +10,15 @@ from django.http import Http404, HttpRequest
 from django.urls import reverse
 from django.utils.feedgenerator import Atom1Feed
 
-from competitions.catalog.models import Announcement, Column, Leaderboard
+from accounts.people.blocks import blocked_numbers
+from competitions.catalog.models import Announcement, Column
+from competitions.discussions.models import Post
+from competitions.discussions.reading import shown_topics
 from competitions.leaderboards.models import Milestone
 from competitions.leaderboards.ranking.values import deciding_column
 from competitions.leaderboards.reading.board import best_over_time
-from competitions.web.visit import Visit, visit
+from competitions.web.views.discussions.topics import discussion_visit, read_topic
+from competitions.web.visit import visit
 from files.markup import no_images
 from files.text import on_one_line, without_control_characters
 
@@ -30,97 +35,130 @@ class SafeAtomFeed(Atom1Feed):
         super().add_item(on_one_line(title), link, without_control_characters(description), *others, **more)
 
 
-class AnnouncementFeed(Feed[Announcement, Visit]):
-    """The newest announcements of a competition."""
+@dataclass(frozen=True)
+class Item:
+    """An entry of a feed; its `link`, made absolute, is its id, too."""
+
+    title: str
+    description: str
+    link: str
+    published_at: datetime
+    updated_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Content:
+    """A feed as its reader gets it: the page beside it, and the newest entries."""
+
+    title: str
+    page: str
+    items: Iterable[Item]
+
+
+class AtomFeed(Feed[Item, Content]):
+    """Base: a feed says its content for a request, and nothing else."""
 
     login_required = False
     feed_type = SafeAtomFeed
 
-    def get_object(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Visit:
-        return visit(request, kwargs["slug"])
+    def title(self, obj: Content) -> str:
+        return obj.title
 
-    def title(self, obj: Visit) -> str:
-        return f"{obj.competition.title}: announcements"
+    def link(self, obj: Content) -> str:
+        return obj.page
 
-    def link(self, obj: Visit) -> str:
-        return obj.url("overview")
+    def items(self, obj: Content) -> list[Item]:
+        return list(obj.items)
 
-    def items(self, obj: Visit) -> list[Announcement]:
-        published = Announcement.objects.published(obj.now).filter(competition=obj.competition)
-        return list(published.select_related("competition")[:MOST_ITEMS])
-
-    def item_title(self, item: Announcement) -> str:
+    def item_title(self, item: Item) -> str:
         return item.title
 
-    def item_description(self, item: Announcement) -> str:
-        return item.rendering.shown(no_images)
+    def item_description(self, item: Item) -> str:
+        return item.description
 
-    def item_pubdate(self, item: Announcement) -> datetime:
+    def item_link(self, item: Item) -> str:
+        return item.link
+
+    def item_pubdate(self, item: Item) -> datetime:
         return item.published_at
 
-    item_updateddate = item_pubdate
-
-    def item_link(self, item: Announcement) -> str:
-        return f"{reverse('web:overview', args=[item.competition.slug])}#announcement-{item.pk}"
+    def item_updateddate(self, item: Item) -> datetime:
+        return item.updated_at or item.published_at
 
 
-@dataclass(frozen=True)
-class BoardAtVisit:
-    """A board that the visitor may see, and the column that decides on it."""
+class AnnouncementFeed(AtomFeed):
+    """The newest announcements of a competition."""
 
-    visit: Visit
-    board: Leaderboard
-    column: Column
-
-
-@dataclass(frozen=True)
-class Leader:
-    """A score that was the best when it came, as its board shows it, and the board's page."""
-
-    milestone: Milestone
-    column: Column
-    page: str
-
-    @property
-    def score(self) -> str:
-        text = self.column.shown(self.milestone.score.values[self.column.key])
-        return f"{text} {self.column.unit}".strip()
+    def get_object(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Content:
+        visited = visit(request, kwargs["slug"])
+        page = visited.url("overview")
+        published = Announcement.objects.published(visited.now).filter(competition=visited.competition)
+        items = (
+            Item(each.title, each.rendering.shown(no_images), f"{page}#announcement-{each.pk}", each.published_at)
+            for each in published[:MOST_ITEMS]
+        )
+        return Content(f"{visited.competition.title}: announcements", page, items)
 
 
-class LeaderFeed(Feed[Leader, BoardAtVisit]):
+class LeaderFeed(AtomFeed):
     """Each improvement of a board's best score."""
 
-    login_required = False
-    feed_type = SafeAtomFeed
-
-    def get_object(self, request: HttpRequest, *args: Any, **kwargs: Any) -> BoardAtVisit:
+    def get_object(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Content:
         visited = visit(request, kwargs["slug"])
         board = visited.board(visited.phase(kwargs["phase_slug"]), kwargs["board_key"])
         column = deciding_column(list(board.columns.all())) if board is not None else None
         if board is None or column is None or column.is_hidden or not visited.can_see_board(board):
             raise Http404
-        return BoardAtVisit(visited, board, column)
+        page = f"{visited.url('leaderboard')}?phase={board.phase.slug}&board={board.key}"
+        items = (_leader(milestone, column, page) for milestone in best_over_time(board).reverse()[:MOST_ITEMS])
+        return Content(f"{visited.competition.title}: best scores in {board.phase.name}", page, items)
 
-    def title(self, obj: BoardAtVisit) -> str:
-        return f"{obj.visit.competition.title}: best scores in {obj.board.phase.name}"
 
-    def link(self, obj: BoardAtVisit) -> str:
-        return f"{obj.visit.url('leaderboard')}?phase={obj.board.phase.slug}&board={obj.board.key}"
+def _leader(milestone: Milestone, column: Column, page: str) -> Item:
+    """A score that was the best when it came, as its board shows it."""
+    score = milestone.score
+    shown = f"{column.shown(score.values[column.key])} {column.unit}".strip()
+    title, link = f"{score.team.name} leads with {shown}", f"{page}#score-{score.pk}"
+    return Item(title, f"{column.title}: {shown}", link, milestone.received_at)
 
-    def items(self, obj: BoardAtVisit) -> list[Leader]:
-        newest = best_over_time(obj.board).reverse()[:MOST_ITEMS]
-        return [Leader(milestone, obj.column, self.link(obj)) for milestone in newest]
 
-    def item_title(self, item: Leader) -> str:
-        return f"{item.milestone.score.team.name} leads with {item.score}"
+class DiscussionFeed(AtomFeed):
+    """The topics that were opened last."""
 
-    def item_description(self, item: Leader) -> str:
-        return f"{item.column.title}: {item.score}"
+    def get_object(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Content:
+        visited = discussion_visit(request, kwargs["slug"])
+        slug = visited.competition.slug
+        items = (
+            Item(
+                topic.title,
+                f"A topic of {topic.author or 'the organizers'}.",
+                reverse("web:topic", args=[slug, topic.pk]),
+                topic.created_at,
+            )
+            for topic in shown_topics(visited.competition).select_related("author").order_by("-pk")[:MOST_ITEMS]
+        )
+        return Content(f"{visited.competition.title}: discussion", visited.url("discussion"), items)
 
-    def item_pubdate(self, item: Leader) -> datetime:
-        return item.milestone.received_at
 
-    item_updateddate = item_pubdate
+class TopicFeed(AtomFeed):
+    """The newest posts of a topic, as far as everybody reads them; none of whom the reader blocks."""
 
-    def item_link(self, item: Leader) -> str:
-        return f"{item.page}#score-{item.milestone.score_id}"  # made absolute, it is the entry's id, too
+    def get_object(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Content:
+        visited = discussion_visit(request, kwargs["slug"])
+        topic = read_topic(visited, kwargs["pk"])
+        page = reverse("web:topic", args=[visited.competition.slug, topic.pk])
+        posts = topic.posts.filter(state=Post.State.SHOWN).exclude(author__in=blocked_numbers(visited.user.pk))
+        newest = posts.select_related("author").order_by(
+            "-created_at", "-pk"
+        )  # by its index, not by a walk of all posts
+        items = (
+            Item(
+                f"{post.author or 'The organizers'} in {topic.title}",
+                post.rendering.shown(no_images),
+                f"{page}?at={post.pk}#post-{post.pk}",
+                post.created_at,
+                post.edited_at,
+            )
+            for post in newest[:MOST_ITEMS]
+        )
+        return Content(f"{visited.competition.title}: {topic.title}", page, items)

@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.conf import settings
-from django.contrib.auth.decorators import login_not_required
 from django.core import signing
 from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
@@ -13,10 +12,10 @@ from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
-from django.views.decorators.http import require_safe
 from icalendar import Alarm, Calendar, Event
 
 from accounts.models import User
+from accounts.views import open_page
 from competitions.catalog.models import Competition, Phase
 from competitions.teams.models import Registration
 from competitions.web.visit import visit
@@ -27,16 +26,14 @@ REMIND_BEFORE: Final = timedelta(hours=24)
 READ_AGAIN_AFTER: Final = timedelta(hours=6)
 
 
-@login_not_required
-@require_safe
+@open_page
 def competition_calendar(request: HttpRequest, slug: str) -> HttpResponse:
     """A calendar of one competition: its phases open and close."""
     visited = visit(request, slug)
     return _response(_calendar(visited.competition.title, visited.phases))
 
 
-@login_not_required
-@require_safe
+@open_page
 def personal_calendar(request: HttpRequest, token: str) -> HttpResponse:
     """The dates of all competitions that a person takes part in; the secret address replaces signing in."""
     user = _reader(token)

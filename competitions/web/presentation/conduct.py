@@ -49,11 +49,21 @@ def _grouped(texts: Iterable[tuple[str, str]]) -> Iterator[str]:
     names: dict[str, list[str]] = {}
     for name, text in texts:
         names.setdefault(text, []).append(name)
-    return (f"{', '.join(named)}: {text}" for text, named in names.items())
+    return (f"{', '.join(named)}: {text}" for text, named in names.items() if text)
 
 
-def _schedule(subject: Conduct) -> Iterator[str]:
-    yield from _grouped((phase.name, _dates(phase)) for phase, _ in subject.phases)
+def _by_phase(subject: Conduct, text: Callable[[Phase], str]) -> Iterator[str]:
+    """A text on each phase that has one."""
+    return _grouped((phase.name, text(phase)) for phase, _ in subject.phases)
+
+
+def _by_board(subject: Conduct, text: Callable[[Phase, Leaderboard], str]) -> Iterator[str]:
+    """A text on each board that has one."""
+    return _grouped(
+        (phase.name if board.title == "Leaderboard" else f"{phase.name}, {board.title}", text(phase, board))
+        for phase, boards in subject.phases
+        for board in boards
+    )
 
 
 def _dates(phase: Phase) -> str:
@@ -67,31 +77,18 @@ def _entry(subject: Conduct) -> Iterator[str]:
     yield (
         "Whoever accepts the rules takes part." if is_open else "An organizer decides on each registration."
     ) + f" A team has at most {competition.max_team_size} people; a person is in one team."
-    chosen = [
-        (phase.name, f"takes submissions of {phase.get_agents_display()}.")
-        for phase, _ in subject.phases
-        if phase.agents != Agents.ANY
-    ]
-    yield from _grouped(chosen)
+    yield from _by_phase(subject, _entrants)
     if competition.merges_close_at:
         yield f"Teams merge until {_at(competition.merges_close_at, '')}."
 
 
+def _entrants(phase: Phase) -> str:
+    return "" if phase.agents == Agents.ANY else f"takes submissions of {phase.get_agents_display()}."
+
+
 def _hidden(subject: Conduct) -> Iterator[str]:
     yield "Hidden labels are mounted into the scoring container alone; no program of a team ever runs there."
-    yield from _grouped(_of_boards(subject, _visibility))
-
-
-def _of_boards(subject: Conduct, text: Callable[[Phase, Leaderboard], str]) -> Iterator[tuple[str, str]]:
-    """A text on each board, with the board's name; boards without one are left out."""
-    for phase, boards in subject.phases:
-        for board in boards:
-            if words := text(phase, board):
-                yield _board_name(phase, board), words
-
-
-def _board_name(phase: Phase, board: Leaderboard) -> str:
-    return phase.name if board.title == "Leaderboard" else f"{phase.name}, {board.title}"
+    yield from _by_board(subject, _visibility)
 
 
 def _visibility(phase: Phase, board: Leaderboard) -> str:
@@ -109,7 +106,7 @@ def _visibility(phase: Phase, board: Leaderboard) -> str:
 
 
 def _quotas(subject: Conduct) -> Iterator[str]:
-    yield from _grouped((phase.name, _limits(phase)) for phase, _ in subject.phases)
+    yield from _by_phase(subject, _limits)
     yield "What fails by a fault of the platform or of the organizers' programs counts towards no quota."
 
 
@@ -123,10 +120,6 @@ def _limits(phase: Phase) -> str:
     return f"{', '.join(given)}." if given else "any number of submissions."
 
 
-def _ranking(subject: Conduct) -> Iterator[str]:
-    yield from _grouped(_of_boards(subject, _order))
-
-
 def _order(phase: Phase, board: Leaderboard) -> str:
     primary = primary_column(list(board.columns.all()))
     by = f"by {primary.title} ({primary.get_sorting_display()})" if primary and not primary.is_hidden else "by a column"
@@ -135,10 +128,6 @@ def _order(phase: Phase, board: Leaderboard) -> str:
         ties = "Equal scores are told apart by the other columns, then by the time of submission."
     entrants = {"agents": "for agents alone; ", "people": "for people alone; "}.get(board.entrants, "")
     return f"{entrants}ranked {by}; {board.get_rule_display()}. {ties}"
-
-
-def _statistics(subject: Conduct) -> Iterator[str]:
-    yield from _grouped(_of_boards(subject, _uncertainty))
 
 
 def _uncertainty(phase: Phase, board: Leaderboard) -> str:
@@ -150,11 +139,9 @@ def _uncertainty(phase: Phase, board: Leaderboard) -> str:
     )
 
 
-def _hardware(subject: Conduct) -> Iterator[str]:
-    yield from _grouped((phase.name, _budget(phase)) for phase, _ in subject.phases if phase.accepts_code)
-
-
 def _budget(phase: Phase) -> str:
+    if not phase.accepts_code:
+        return ""
     gpus, cores = "one GPU" if phase.gpus else "no GPU", "core" if phase.cpus == 1 else "cores"
     return (
         f"a program has {duration(phase.time_limit_s)} of wall time, {gpus}, {phase.cpus:g} CPU {cores} and {size(phase.memory_bytes)} of "
@@ -163,12 +150,14 @@ def _budget(phase: Phase) -> str:
 
 
 def _isolation(subject: Conduct) -> Iterator[str]:
-    yield from _grouped((phase.name, _container(phase)) for phase, _ in subject.phases if phase.accepts_code)
+    yield from _by_phase(subject, _container)
     if subject.competition.queue.separate_scoring:
         yield "Scoring runs on machines of its own, which never run code of teams."
 
 
 def _container(phase: Phase) -> str:
+    if not phase.accepts_code:
+        return ""
     network = "reaches the network" if phase.allow_network else "has no network"
     place = "a container of its own in gVisor" if phase.is_sandboxed else "a container of its own"
     return f"code of teams runs in {place}, which {network}, under limits of memory, processes and output."
@@ -195,13 +184,13 @@ def _licence(subject: Conduct) -> Iterator[str]:
 
 
 QUESTIONS: Final[tuple[tuple[str, Callable[[Conduct], Iterator[str]]], ...]] = (
-    ("When can teams submit?", _schedule),
+    ("When can teams submit?", lambda subject: _by_phase(subject, _dates)),
     ("Who takes part?", _entry),
     ("What is hidden, from whom, and until when?", _hidden),
     ("How often may a team submit?", _quotas),
-    ("How are teams ranked, and what about ties?", _ranking),
-    ("How sure are the ranks?", _statistics),
-    ("Which hardware and budget do programs have?", _hardware),
+    ("How are teams ranked, and what about ties?", lambda subject: _by_board(subject, _order)),
+    ("How sure are the ranks?", lambda subject: _by_board(subject, _uncertainty)),
+    ("Which hardware and budget do programs have?", lambda subject: _by_phase(subject, _budget)),
     ("How is code isolated?", _isolation),
     ("What is published?", _published),
     ("Are there conflicts of interest?", _interests),

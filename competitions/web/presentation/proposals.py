@@ -82,25 +82,14 @@ def _sentences(facts: Mapping[str, Any], names: Mapping[int, str], *, would: boo
     if facts["first_before"] != facts["first_after"]:
         first, was = _named(facts["first_after"], names), _named(facts["first_before"], names)
         yield f"First would be {first}; it is {was}." if would else f"First is {first}; it was {was}."
-    if facts["come"]:
-        yield (
-            f"{_teams(facts['come'])} would come on the board."
-            if would
-            else f"{_teams(facts['come'])} came on the board."
-        )
-    if facts["gone"]:
-        yield f"{_teams(facts['gone'])} would leave the board." if would else f"{_teams(facts['gone'])} left the board."
-    if facts["other_tier"]:
-        yield (
-            f"{_teams(facts['other_tier'])} would change the tier."
-            if would
-            else f"{_teams(facts['other_tier'])} changed the tier."
-        )
+    for name, do, did in (
+        ("come", "would come on the board", "came on the board"),
+        ("gone", "would leave the board", "left the board"),
+        ("other_tier", "would change the tier", "changed the tier"),
+    ):
+        if count := facts[name]:
+            yield f"{'1 team' if count == 1 else f'{count:,} teams'} {do if would else did}."
 
 
 def _named(teams: Iterable[int], names: Mapping[int, str]) -> str:
     return ", ".join(names.get(team, "a team that was removed") for team in teams) or "nobody"
-
-
-def _teams(count: int) -> str:
-    return "1 team" if count == 1 else f"{count:,} teams"

@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from statistics import fmean
 from typing import Any, Final
 
 from competitions.catalog.models import Phase
@@ -24,6 +26,7 @@ GIB: Final = 2**30
 MIB: Final = 2**20
 
 Line = list[tuple[float, float]]  # seconds since the stage began, value
+Lines = list[tuple[RunUsage, Line]]
 
 
 def run_usages(reader: Reader, phase: Phase, runs: Iterable[Run]) -> dict[Any, list[RunUsage]]:
@@ -42,62 +45,41 @@ def run_usages(reader: Reader, phase: Phase, runs: Iterable[Run]) -> dict[Any, l
 
 def usage_charts(run: Run, phase: Phase, usages: Sequence[RunUsage]) -> list[Chart]:
     """Charts of what was measured; none of what was not, or at fewer than two moments."""
-    charts = [_cpu(usages, phase), _memory(usages, phase), _gpu(usages), _gpu_memory(usages)]
-    return [
-        Chart(f"usage-{key}-{run.pk}", title, summary, x, y, series)
-        for key, title, summary, x, y, series in filter(None, charts)
-    ]
+    charts = []
+    if lines := _lines(usages, "cpu_cores"):
+        summary = f"At most {max(_values(lines)):.2g} of {phase.cpus:g} cores were busy at a time."
+        charts.append(_drawn("cpu", "CPU", summary, lines, Axis("Cores"), lambda value: f"{value:.2f} cores"))
+    if lines := _lines(usages, "memory_bytes"):
+        summary = f"{size(max(_values(lines)))} at most; a program may use {size(phase.memory_bytes)}."
+        charts.append(_bytes("memory", "Memory", summary, lines))
+    if shares := _lines(usages, "gpu_share"):
+        lines = _scaled(shares, 100)
+        summary = f"Busy {fmean(_values(lines)):.0f} % of the time on average."
+        charts.append(
+            _drawn("gpu", "GPU", summary, lines, Axis("Busy (%)", ends=(0, 100)), lambda value: f"{value:.0f} %")
+        )
+    if lines := _lines(usages, "gpu_memory_bytes"):
+        charts.append(_bytes("gpu-memory", "GPU memory", f"{size(max(_values(lines)))} at most.", lines))
+    return [replace(chart, key=f"usage-{chart.key}-{run.pk}") for chart in charts]
 
 
-_Parts = tuple[str, str, str, Axis, Axis, list[Series]]
+def _values(lines: Lines) -> list[float]:
+    return [value for _, line in lines for _, value in line]
 
 
-def _cpu(usages: Sequence[RunUsage], phase: Phase) -> _Parts | None:
-    lines = _lines(usages, "cpu_cores")
-    if not lines:
-        return None
-    most = max(value for _, line in lines for _, value in line)
-    summary = f"At most {most:.2g} of {phase.cpus:g} cores were busy at a time."
-    return _drawn("cpu", "CPU", summary, lines, Axis("Cores"), lambda value: f"{value:.2f} cores")
+def _scaled(lines: Lines, factor: float) -> Lines:
+    return [(usage, [(at, value * factor) for at, value in line]) for usage, line in lines]
 
 
-def _memory(usages: Sequence[RunUsage], phase: Phase) -> _Parts | None:
-    lines = _lines(usages, "memory_bytes")
-    if not lines:
-        return None
-    most = max(value for _, line in lines for _, value in line)
-    return _bytes("memory", "Memory", f"{size(most)} at most; a program may use {size(phase.memory_bytes)}.", lines)
-
-
-def _gpu(usages: Sequence[RunUsage]) -> _Parts | None:
-    lines = [(usage, [(at, 100 * value) for at, value in line]) for usage, line in _lines(usages, "gpu_share")]
-    if not lines:
-        return None
-    own = [value for _, line in lines for _, value in line]
-    summary = f"Busy {sum(own) / len(own):.0f} % of the time on average."
-    return _drawn("gpu", "GPU", summary, lines, Axis("Busy (%)", ends=(0, 100)), lambda value: f"{value:.0f} %")
-
-
-def _gpu_memory(usages: Sequence[RunUsage]) -> _Parts | None:
-    lines = _lines(usages, "gpu_memory_bytes")
-    if not lines:
-        return None
-    most = max(value for _, line in lines for _, value in line)
-    return _bytes("gpu-memory", "GPU memory", f"{size(most)} at most.", lines)
-
-
-def _bytes(key: str, title: str, summary: str, lines: list[tuple[RunUsage, Line]]) -> _Parts:
+def _bytes(key: str, title: str, summary: str, lines: Lines) -> Chart:
     """In units that keep the numbers short."""
-    most = max(value for _, line in lines for _, value in line)
-    unit, name = (GIB, "GiB") if most >= GIB else (MIB, "MiB")
-    scaled = [(usage, [(at, value / unit) for at, value in line]) for usage, line in lines]
-    return _drawn(key, title, summary, scaled, Axis(name, ends=None), lambda value: size(value * unit))
+    unit, name = (GIB, "GiB") if max(_values(lines)) >= GIB else (MIB, "MiB")
+    return _drawn(key, title, summary, _scaled(lines, 1 / unit), Axis(name), lambda value: size(value * unit))
 
 
-def _drawn(key: str, title: str, summary: str, lines: list[tuple[RunUsage, Line]], y: Axis, text: Any) -> _Parts:
+def _drawn(key: str, title: str, summary: str, lines: Lines, y: Axis, text: Any) -> Chart:
     longest = max(line[-1][0] for _, line in lines)
     unit, name = next(((unit, name) for least, unit, name in TIME_UNITS if longest >= least), (1, "seconds"))
-    highest = max(value for _, line in lines for _, value in line)
     series = [
         Series(
             TITLES[LogStream(usage.stage)] if len(lines) > 1 else "",
@@ -108,7 +90,8 @@ def _drawn(key: str, title: str, summary: str, lines: list[tuple[RunUsage, Line]
         for usage, line in lines
     ]
     x = Axis(f"Since the program began ({name})", ends=(0.0, longest / unit))
-    return key, title, summary, x, Axis(y.title, ends=y.ends or (0.0, _round_above(highest))), series
+    y = Axis(y.title, ends=y.ends or (0.0, _round_above(max(_values(lines)))))
+    return Chart(key, title, summary, x, y, series)
 
 
 def _round_above(value: float) -> float:
@@ -123,7 +106,7 @@ def _round_above(value: float) -> float:
     return next(unit * step for step in (1, 1.5, 2, 3, 4, 5, 7.5, 10) if unit * step >= value)
 
 
-def _lines(usages: Sequence[RunUsage], measure: str) -> list[tuple[RunUsage, Line]]:
+def _lines(usages: Sequence[RunUsage], measure: str) -> Lines:
     """Of each stage the moments at which the measure is known."""
     lines = []
     for usage in usages:

@@ -25,6 +25,7 @@ from files.markup import no_images
 from files.markup.formulas import mathml
 
 register = template.Library()
+register.filter("answer", shown_answer)
 
 STATUS_ICONS = {
     State.CHECKING: "search-check",
@@ -68,20 +69,20 @@ def has_heading(body: str) -> bool:
 @register.filter
 def instant(value: datetime | None) -> SafeString | str:
     """A moment in UTC; the page's script adds the reader's own zone as a title and fills countdowns."""
-    return _time(value, "%Y-%m-%d %H:%M")
+    return _time(value)
 
 
 @register.filter
 def exact_instant(value: datetime | None) -> SafeString | str:
     """As `instant`, to the second."""
-    return _time(value, "%Y-%m-%d %H:%M:%S")
+    return _time(value, form="%Y-%m-%d %H:%M:%S")
 
 
-def _time(value: datetime | None, form: str) -> SafeString | str:
+def _time(value: datetime | None, shown_as: str = "instant", form: str = "%Y-%m-%d %H:%M") -> SafeString | str:
     if value is None:
         return "—"
     utc = value.astimezone(UTC)
-    return format_html('<time datetime="{}" data-instant>{}&nbsp;UTC</time>', utc.isoformat(), utc.strftime(form))
+    return format_html('<time datetime="{}" data-{}>{}&nbsp;UTC</time>', utc.isoformat(), shown_as, f"{utc:{form}}")
 
 
 @register.filter
@@ -90,10 +91,7 @@ def ago(value: datetime | None) -> SafeString | str:
 
     The server writes the instant itself, so that a cached page, or one without script, stays true.
     """
-    if value is None:
-        return "—"
-    utc = value.astimezone(UTC)
-    return format_html('<time datetime="{}" data-ago>{}&nbsp;UTC</time>', utc.isoformat(), f"{utc:%Y-%m-%d %H:%M}")
+    return _time(value, "ago")
 
 
 @register.filter
@@ -127,10 +125,9 @@ def size(bytes_: float | None) -> str:
 
 
 @register.filter
-def left(value: datetime) -> SafeString:
+def left(value: datetime) -> SafeString | str:
     """A future date for narrow places: the page's script turns it into "5 days left"."""
-    utc = value.astimezone(UTC)
-    return format_html('<time datetime="{}" data-left>{}&nbsp;UTC</time>', utc.isoformat(), f"{utc:%Y-%m-%d %H:%M}")
+    return _time(value, "left")
 
 
 @register.filter
@@ -192,12 +189,6 @@ def source(values: dict[str, Any]) -> dict[str, str]:
     """The commit and the link of a row's submission, and the link's host; empty without both."""
     given = values.get(SOURCE)
     return given | {"host": urlsplit(given["link"]).hostname or ""} if given else {}
-
-
-@register.filter
-def answer(value: str | float | bool) -> str:
-    """An answer of a fact sheet as people read it."""
-    return shown_answer(value)
 
 
 @register.filter

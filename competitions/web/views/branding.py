@@ -3,28 +3,25 @@
 from pathlib import Path
 
 from django.conf import settings
-from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils.safestring import mark_safe
 from django.views.decorators.cache import cache_control
-from django.views.decorators.http import require_safe
 
+from accounts.views import open_page
 from core.branding import LEGAL_PAGES, LOGO_TYPES
 from files import markup
 
 KEPT_S = 3600  # a new brand is there within an hour
 
 
-@login_not_required
-@require_safe
+@open_page
 @cache_control(public=True, max_age=KEPT_S)
 def colours(request: HttpRequest) -> HttpResponse:
     return HttpResponse(settings.BRAND.css, content_type="text/css; charset=utf-8")
 
 
-@login_not_required
-@require_safe
+@open_page
 @cache_control(public=True, max_age=KEPT_S)
 def sign(request: HttpRequest) -> HttpResponseBase:
     logo = settings.BRAND.logo
@@ -33,8 +30,7 @@ def sign(request: HttpRequest) -> HttpResponseBase:
     return HttpResponse(logo.read_bytes(), content_type=LOGO_TYPES[logo.suffix.lower()])
 
 
-@login_not_required
-@require_safe
+@open_page
 def legal(request: HttpRequest, name: str) -> HttpResponseBase:
     """The imprint or the privacy page, from the operator's file of Markdown or at another address."""
     source = settings.BRAND.legal.get(name)

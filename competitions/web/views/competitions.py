@@ -5,7 +5,6 @@ from typing import Any, Literal
 
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth.decorators import login_not_required
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
@@ -15,7 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
 from accounts.sign_in import AFTER_SIGN_IN
-from accounts.views import person
+from accounts.views import open_page, person
 from competitions.catalog.downloads import DOWNLOADS, downloads_of_all, phase_downloads
 from competitions.catalog.models import Agents, Announcement, Competition, Page, Proposal, Series
 from competitions.catalog.questions import answers_of_form
@@ -68,8 +67,7 @@ def resolve_path(path: str) -> ResolverMatch | None:
         return None
 
 
-@login_not_required
-@require_safe
+@open_page
 def index(request: HttpRequest) -> HttpResponse:
     now = timezone.now()
     form, listed = SearchForm(request.GET), listed_for(request.user, now)
@@ -91,8 +89,7 @@ def index(request: HttpRequest) -> HttpResponse:
     return render(request, "web/home/index.html", context)
 
 
-@login_not_required
-@require_safe
+@open_page
 def series(request: HttpRequest, slug: str) -> HttpResponse:
     """A series: what its tracks have in common, and the tracks that the visitor sees."""
     series = get_object_or_404(Series, slug=slug)
@@ -101,8 +98,7 @@ def series(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "web/home/series.html", {"series": series, "cards": competition_cards(tracks, now)})
 
 
-@login_not_required
-@require_safe
+@open_page
 @has_markdown
 def overview(request: HttpRequest, slug: str) -> HttpResponse:
     visited = visit(request, slug)
@@ -133,8 +129,7 @@ def _first_rows(resources: Sequence[Resource]) -> list[tuple[str, TableHead]]:
     return named
 
 
-@login_not_required
-@require_safe
+@open_page
 @has_markdown
 def data(request: HttpRequest, slug: str) -> HttpResponse:
     visited = visit(request, slug)
@@ -153,8 +148,7 @@ def data(request: HttpRequest, slug: str) -> HttpResponse:
     return render_tab(request, visited, "web/competition/data.html", context, tab="data")
 
 
-@login_not_required
-@require_safe
+@open_page
 @has_markdown
 def page(request: HttpRequest, slug: str, page_slug: str) -> HttpResponse:
     """A page with a tab of its own."""
@@ -176,8 +170,7 @@ def download(request: HttpRequest, slug: str, phase_slug: str, name: str) -> Htt
     return stored_response(request, resource.file, file_name=resource.file_name)
 
 
-@login_not_required
-@require_safe
+@open_page
 def picture(request: HttpRequest, slug: str, kind: Literal["logo", "cover"]) -> HttpResponseBase:
     competition = visit(request, slug).competition
     stored = competition.logo if kind == "logo" else competition.cover
@@ -186,8 +179,7 @@ def picture(request: HttpRequest, slug: str, kind: Literal["logo", "cover"]) -> 
     return image_response(request, stored, is_public=competition.is_published)
 
 
-@login_not_required
-@require_safe
+@open_page
 def image(request: HttpRequest, slug: str, name: str) -> HttpResponseBase:
     """An image that a page of the competition shows, for whoever sees the competition."""
     competition = visit(request, slug).competition
@@ -209,8 +201,7 @@ def image_response(request: HttpRequest, stored: StoredFile, *, is_public: bool)
     return response
 
 
-@login_not_required
-@require_safe
+@open_page
 @has_markdown
 def rules(request: HttpRequest, slug: str) -> HttpResponse:
     return _rules_page(request, visit(request, slug))
@@ -266,8 +257,7 @@ def join(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect("web:team", slug)
 
 
-@login_not_required
-@require_safe
+@open_page
 def changes(request: HttpRequest, slug: str) -> HttpResponse:
     """Every applied proposal, the newest first."""
     visited = visit(request, slug)
@@ -276,8 +266,7 @@ def changes(request: HttpRequest, slug: str) -> HttpResponse:
     return render_tab(request, visited, "web/competition/changes.html", context, tab="changes")
 
 
-@login_not_required
-@require_safe
+@open_page
 def change(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     """One applied proposal: why, what was replaced, and every board before and after."""
     visited = visit(request, slug)
@@ -297,8 +286,7 @@ def _statements(visited: Visit) -> list[Statement]:
     return conduct(visited.competition, visited.phases_with_boards, visited.reader)
 
 
-@login_not_required
-@require_safe
+@open_page
 @has_markdown
 def conduct_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Answer the questions of a reviewer from the settings."""
@@ -307,8 +295,7 @@ def conduct_page(request: HttpRequest, slug: str) -> HttpResponse:
     return render_tab(request, visited, "web/competition/conduct.html", context, tab="rules")
 
 
-@login_not_required
-@require_safe
+@open_page
 def conduct_file(request: HttpRequest, slug: str) -> HttpResponse:
     """The same as a section of LaTeX."""
     visited = visit(request, slug)

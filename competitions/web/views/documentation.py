@@ -10,12 +10,11 @@ from pathlib import Path, PurePath
 from typing import Final
 
 from django.conf import settings
-from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils.cache import get_conditional_response, patch_vary_headers
-from django.views.decorators.http import require_safe
 
+from accounts.views import open_page
 from competitions.web.markdown import MEDIA_TYPE as MARKDOWN
 
 # By ending; not every machine's own table knows all of them.
@@ -86,8 +85,7 @@ def built_docs() -> BuiltDocs | None:
     return known[1] if known[1].folder.is_dir() else None
 
 
-@login_not_required
-@require_safe
+@open_page
 def docs(request: HttpRequest, address: str = "") -> HttpResponseBase:
     built = built_docs()
     if built is None:

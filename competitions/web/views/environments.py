@@ -11,14 +11,8 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.views import person
+from competitions.environments import services
 from competitions.environments.models import EnvironmentFile
-from competitions.environments.services import (
-    environment_file_add,
-    environment_file_remove,
-    environment_room,
-    kinds_accepted,
-    own_environment_files,
-)
 from competitions.resources.rooms import takes_uploads
 from competitions.resources.uploads import take_upload
 from competitions.web.forms import EnvironmentFileForm, cleaned
@@ -36,11 +30,11 @@ def environment(request: HttpRequest, slug: str) -> HttpResponse:
     files = EnvironmentFile.objects.filter(team=team_id).select_related("uploaded_by") if team_id else []
     context = {
         "files": files,
-        "kinds": kinds_accepted(visited.phases),
+        "kinds": services.kinds_accepted(visited.phases),
         "takes_requirements": [phase for phase in visited.phases if phase.own_requirements],
         "queue": visited.competition.queue,
         "entered": entered_values(request),
-        "room": environment_room(team_id) if team_id else None,
+        "room": services.environment_room(team_id) if team_id else None,
     }
     return render_tab(request, visited, "web/teams/environment.html", context, tab="team")
 
@@ -54,7 +48,7 @@ def environment_add(request: HttpRequest, slug: str) -> HttpResponse:
     try:
         values = cleaned(EnvironmentFileForm(request.POST, request.FILES))
         upload = take_upload(user, values["file"], visited.now, key=values["upload"], is_environment=True)
-        environment_file = environment_file_add(
+        environment_file = services.environment_file_add(
             user=user,
             competition=visited.competition,
             kind=EnvironmentFile.Kind(values["kind"]),
@@ -74,7 +68,7 @@ def environment_add(request: HttpRequest, slug: str) -> HttpResponse:
 def environment_remove(request: HttpRequest, key: UUID) -> HttpResponse:
     """Remove one file; its name and digest stay on record."""
     user = person(request)
-    file = get_object_or_404(own_environment_files(user).select_related("team__competition"), key=key)
-    environment_file_remove(file=file, note=f"Removed by {user}.")
+    file = get_object_or_404(services.own_environment_files(user).select_related("team__competition"), key=key)
+    services.environment_file_remove(file=file, note=f"Removed by {user}.")
     messages.success(request, f"{file.reference} was removed.")
     return redirect("web:environment", file.team.competition.slug)

@@ -17,7 +17,7 @@ from competitions.catalog.models import Competition, CompetitionOrganizer, Phase
 from competitions.notifications.models import Notification
 from competitions.notifications.services import unread_notifications
 from competitions.teams.models import Membership, Registration
-from competitions.web.presentation.own_cards import Home, OwnCard, home_content, own_cards
+from competitions.web.presentation.own_cards import OwnCard, home_content, own_cards
 from competitions.web.presentation.timeline import Deadline, next_deadline
 
 CARDS: Final = 12
@@ -34,37 +34,6 @@ class OwnCompetition:
     state: str = ""  # of the registration, where it is not approved
     organizes: bool = False
     card: OwnCard | None = None  # of those that the person takes part in
-
-
-@dataclass(frozen=True)
-class Me:
-    """The content of a person's own page."""
-
-    competitions: Sequence[OwnCompetition]
-    deadlines: Sequence[Deadline]
-    waiting: Home
-    notifications: Sequence[Notification]
-    tokens: Sequence[ApiToken]
-    unread: int
-
-
-def me_content(user: User, now: datetime) -> Me:
-    """Everything in seventeen queries, however much of it there is."""
-    own = _with_cards(_competitions(user), now)
-    notifications: list[Any] = list(
-        Notification.objects.filter(user=user)
-        .select_related("competition")
-        .annotate(unread=unread_notifications(user))[:SHOWN]
-    )
-    tokens = ApiToken.objects.filter(user=user, revoked_at=None, expires_at__gt=now).order_by("expires_at")
-    return Me(
-        competitions=own,
-        deadlines=_deadlines([item.competition.pk for item in own], now),
-        waiting=home_content(user, now),
-        notifications=notifications,
-        tokens=list(tokens[:SHOWN]),
-        unread=notifications[0].unread if notifications else 0,
-    )
 
 
 def _competitions(user: User) -> list[OwnCompetition]:
@@ -102,6 +71,21 @@ def _deadlines(competitions: Sequence[int], now: datetime) -> list[Deadline]:
 
 @require_safe
 def me(request: HttpRequest) -> HttpResponse:
-    """Competitions, deadlines, invitations, runs in progress, notifications and tokens of whoever asks."""
-    me = me_content(person(request), timezone.now())
-    return render(request, "web/me/me.html", {"me": me, "home": me.waiting, "unread_count": me.unread})
+    """Competitions, deadlines, invitations, runs in progress, notifications and tokens of whoever asks.
+
+    Everything in seventeen queries, however much of it there is.
+    """
+    user, now = person(request), timezone.now()
+    own = _with_cards(_competitions(user), now)
+    rows = Notification.objects.filter(user=user).select_related("competition")
+    notifications: list[Any] = list(rows.annotate(unread=unread_notifications(user))[:SHOWN])
+    tokens = ApiToken.objects.filter(user=user, revoked_at=None, expires_at__gt=now).order_by("expires_at")
+    context = {
+        "competitions": own,
+        "deadlines": _deadlines([item.competition.pk for item in own], now),
+        "home": home_content(user, now),
+        "notifications": notifications,
+        "tokens": tokens[:SHOWN],
+        "unread_count": notifications[0].unread if notifications else 0,
+    }
+    return render(request, "web/me/me.html", context)

@@ -16,17 +16,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts.models import User
 from accounts.views import person
 from competitions.catalog.models import Competition
+from competitions.notifications import services
 from competitions.notifications.mails import OptOut, opt_out, read_opt_out
 from competitions.notifications.models import CHOSEN_KINDS, Delivery, Kind, Notification
-from competitions.notifications.services import (
-    DEFAULTS,
-    details,
-    mark_one_read,
-    mark_read,
-    preferences_set,
-    stored_preferences,
-    unread_count,
-)
 from competitions.teams.models import Registration
 from competitions.web.feeds.calendars import calendar_url
 
@@ -52,9 +44,9 @@ class PreferencesForm(forms.Form):
 
     def __init__(self, *args: Any, user: User, competition: Competition | None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        general, own = stored_preferences(user, None), stored_preferences(user, competition)
+        general, own = services.stored_preferences(user, None), services.stored_preferences(user, competition)
         for kind in CHOSEN_KINDS:
-            usual = general.get(kind, DEFAULTS[kind])
+            usual = general.get(kind, services.DEFAULTS[kind])
             choices = [*WHEN.items(), *([(AS_EVERYWHERE, f"as for all: {WHEN[usual]}")] if competition else [])]
             self.fields[kind.value] = forms.ChoiceField(
                 label=kind.label,
@@ -77,13 +69,13 @@ def inbox(request: HttpRequest) -> HttpResponse:
     if before:
         rows = rows.filter(pk__lt=before)
     shown = list(rows[: PAGE_ROWS + 1])
-    more = details(shown[:PAGE_ROWS], person(request), timezone.now())
+    more = services.details(shown[:PAGE_ROWS], person(request), timezone.now())
     context = {
         "rows": [(row, more.get(row.pk, "")) for row in shown[:PAGE_ROWS]],
         "newest": shown[0].pk if shown else None,
         "is_newest": not before,
         "older": shown[PAGE_ROWS - 1].pk if len(shown) > PAGE_ROWS else None,
-        "has_unread": unread_count(person(request)) > 0,
+        "has_unread": services.unread_count(person(request)) > 0,
     }
     return render(request, "web/me/notifications.html", context)
 
@@ -92,7 +84,7 @@ def inbox(request: HttpRequest) -> HttpResponse:
 def follow(request: HttpRequest, pk: int) -> HttpResponse:
     """To the page that a notification is about; it is read then."""
     notification = get_object_or_404(Notification, pk=pk, user=person(request))
-    mark_one_read(notification=notification, now=timezone.now())
+    services.mark_one_read(notification=notification, now=timezone.now())
     return redirect(notification.path)
 
 
@@ -101,7 +93,7 @@ def read(request: HttpRequest) -> HttpResponse:
     """Mark everything as read that the page had shown, and what is older."""
     form = ReadForm(request.POST)
     if form.is_valid():
-        mark_read(user=person(request), now=timezone.now(), up_to=form.cleaned_data["up_to"])
+        services.mark_read(user=person(request), now=timezone.now(), up_to=form.cleaned_data["up_to"])
     return redirect("web:notifications")
 
 
@@ -114,7 +106,7 @@ def preferences(request: HttpRequest) -> HttpResponse:
     competition = get_object_or_404(joined, slug=slug) if slug else None
     form = PreferencesForm(request.POST or None, user=user, competition=competition)
     if request.method == "POST" and form.is_valid():
-        preferences_set(user=user, competition=competition, chosen=form.chosen)
+        services.preferences_set(user=user, competition=competition, chosen=form.chosen)
         messages.success(request, "Saved.")
         return redirect(request.get_full_path())
     context = {

@@ -3,7 +3,6 @@
 from allauth.account.decorators import reauthentication_required
 from django import forms
 from django.contrib import messages
-from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
@@ -13,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts.models import MAX_REPORT
 from accounts.people.blocks import block, blocked_numbers, blocked_people, unblock
 from accounts.people.profiles import profile_report, public_profile
-from accounts.views import person
+from accounts.views import open_page, person
 from competitions.people.deleting import WAITING_TIME, deletion_ask, deletion_withdraw, obstacles
 from competitions.people.exports import KEPT, export_begin
 from competitions.people.models import AccountDeletion, DataExport
@@ -38,8 +37,7 @@ class BlockForm(forms.Form):
     block = forms.ChoiceField(choices=[("yes", "yes"), ("no", "no")])
 
 
-@login_not_required
-@require_safe
+@open_page
 def profile_page(request: HttpRequest, username: str) -> HttpResponse:
     """A profile; one that is off, and that of nobody, do not exist alike."""
     profile = public_profile(username)

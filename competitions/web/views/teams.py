@@ -1,22 +1,24 @@
-"""The Team page: found a team, invite, answer invitations, merge with another team, hand over, leave."""
+"""The Team page: found a team, invite by name or link, answer, merge, hand over, leave."""
 
 from uuid import UUID
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect
+from django.contrib.auth.decorators import login_not_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts.models import User
 from accounts.people.blocks import blocked_by
+from accounts.sign_in import AFTER_SIGN_IN
 from accounts.views import person
 from competitions.submissions.quota import team_storage
-from competitions.teams import merging, services
-from competitions.teams.links import MOST_DAYS, live_links, signed_token
-from competitions.teams.models import Invitation, MergeProposal, Team
-from competitions.web.forms import HandOverForm, InvitationForm, MergeForm, TeamNameForm, cleaned
+from competitions.teams import links, merging, refusals, services
+from competitions.teams.models import Invitation, InvitationLink, MergeProposal, Team
+from competitions.web.forms import HandOverForm, InvitationForm, LinkForm, MergeForm, TeamNameForm, cleaned
 from competitions.web.views.competitions import render_tab
 from competitions.web.visit import Visit, team_of_visit, visit
 
@@ -39,12 +41,12 @@ def team(request: HttpRequest, slug: str) -> HttpResponse:
         "waiting": waiting,
         "brings_environment": any(phase.own_environment for phase in visited.phases),
         "links": [
-            (link, request.build_absolute_uri(reverse("web:link", args=[signed_token(link)])))
-            for link in live_links(own, now)
+            (link, request.build_absolute_uri(reverse("web:link", args=[links.signed_token(link)])))
+            for link in links.live_links(own, now)
         ]
         if own and own.captain_id == request.user.pk
         else [],
-        "most_days": MOST_DAYS,
+        "most_days": links.MOST_DAYS,
         "storage": team_storage(own.pk) if own else None,
         "is_captain": bool(own and own.captain_id == request.user.pk),
         **(_merges(own, visited, person(request)) if own else {}),
@@ -159,3 +161,51 @@ def merge_answer(request: HttpRequest, key: UUID, answer: str) -> HttpResponse:
         merging.merge_withdraw(proposal=proposal, by=user, now=now)
         messages.info(request, "The proposal was withdrawn.")
     return redirect("web:team", proposal.team.competition.slug)
+
+
+@require_POST
+def link_make(request: HttpRequest, slug: str) -> HttpResponse:
+    """Make a link to one's team."""
+    visited, own = _own_team(request, slug)
+    values = cleaned(LinkForm(request.POST))
+    link = links.link_make(
+        team=own, by=person(request), max_uses=values["people"], days=values["days"], now=visited.now
+    )
+    messages.success(request, f"The link works until {link.expires_at:%Y-%m-%d %H:%M} UTC. Copy it below.")
+    return redirect("web:team", slug)
+
+
+@require_POST
+def link_revoke(request: HttpRequest, key: UUID) -> HttpResponse:
+    """End a link of one's team."""
+    link = get_object_or_404(InvitationLink.objects.select_related("team__competition"), key=key)
+    links.link_revoke(link=link, by=person(request), now=timezone.now())
+    messages.success(request, "The link no longer works. Whoever joined by it stays.")
+    return redirect("web:team", link.team.competition.slug)
+
+
+@login_not_required
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def link_join(request: HttpRequest, token: str) -> HttpResponse:
+    """Show a link's team and how to join; a POST joins. Sign-in and sign-up lead back here.
+
+    Raises `LINK_OVER`; 404 for an invented link, or an unpublished competition.
+    """
+    link, now = links.link_by_token(token), timezone.now()
+    if link is None or not link.team.competition.is_published:
+        raise Http404
+    if not links.is_live(link, now):
+        request.session.pop(AFTER_SIGN_IN, None)
+        raise refusals.LINK_OVER()
+    request.session[AFTER_SIGN_IN] = request.path
+    if not isinstance(request.user, User):
+        return render(request, "web/competition/join.html", {"link": link, "step": "account"})
+    if request.method == "POST":
+        joined = links.link_accept(link=link, by=request.user, now=now)
+        request.session.pop(AFTER_SIGN_IN, None)
+        messages.success(request, f"You are now in the team “{joined}”.")
+        return redirect("web:team", joined.competition.slug)
+    is_registered = services.find_registration(request.user, link.team.competition) is not None
+    step = "join" if is_registered else "rules"
+    return render(request, "web/competition/join.html", {"link": link, "step": step})

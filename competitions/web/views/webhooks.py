@@ -1,6 +1,5 @@
 """Webhooks of a team and of organizers: add one, see what was delivered, test, turn off, delete."""
 
-from collections.abc import Callable
 from typing import Final
 from uuid import UUID
 
@@ -20,16 +19,8 @@ from competitions.teams.models import Team
 from competitions.teams.services import find_team, require_team
 from competitions.web.views.competitions import render_tab
 from competitions.web.visit import visit
+from competitions.webhooks import services
 from competitions.webhooks.models import Webhook
-from competitions.webhooks.services import (
-    message_resend,
-    secret_replace,
-    webhook_create,
-    webhook_resume,
-    webhook_stop,
-    webhook_test,
-    webhooks_for,
-)
 from competitions.webhooks.targets import TargetRefused, check_url
 
 SHOWN_MESSAGES: Final = 50
@@ -55,10 +46,8 @@ class WebhookForm(forms.Form):
 
     def clean_url(self) -> str:
         url = str(self.cleaned_data["url"])
-        try:
-            check_url(
-                url
-            )  # its name is looked up when something is sent: a stranger's name server must hold up no page
+        try:  # its name is looked up when something is sent: a stranger's name server must hold up no page
+            check_url(url)
         except TargetRefused as error:
             raise ValidationError(str(error)) from error
         return url
@@ -82,7 +71,7 @@ def team_webhooks(request: HttpRequest, slug: str) -> HttpResponse:
     form = WebhookForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         return add_webhook(request, form, visited.competition, team)
-    context = {"form": form, "webhooks": webhooks_for(competition=visited.competition, team=team)}
+    context = {"form": form, "webhooks": services.webhooks_for(competition=visited.competition, team=team)}
     response = render_tab(request, visited, "web/teams/webhooks.html", context, tab="team")
     response.status_code = 422 if form.is_bound else 200
     return response
@@ -90,7 +79,7 @@ def team_webhooks(request: HttpRequest, slug: str) -> HttpResponse:
 
 def add_webhook(request: HttpRequest, form: WebhookForm, competition: Competition, team: Team | None) -> HttpResponse:
     """Store it, and lead to its page. Raises `TOO_MANY_WEBHOOKS`."""
-    webhook = webhook_create(
+    webhook = services.webhook_create(
         competition=competition,
         team=team,
         by=person(request),
@@ -124,48 +113,32 @@ def webhook_act(request: HttpRequest, key: UUID, action: str) -> HttpResponse:
         webhook.delete()
         messages.success(request, "The webhook is deleted.")
         return redirect(back)
-    if action not in ACTIONS:
-        raise Http404
-    messages.success(request, ACTIONS[action](request, webhook))
+    messages.success(request, _act(request, webhook, action))
     return redirect("web:webhook", key)
 
 
-def _test(request: HttpRequest, webhook: Webhook) -> str:
-    webhook_test(webhook=webhook, now=timezone.now())
-    return "A test is on its way; this page shows what becomes of it."
-
-
-def _stop(request: HttpRequest, webhook: Webhook) -> str:
-    webhook_stop(webhook=webhook, now=timezone.now())
-    return "The webhook is turned off."
-
-
-def _resume(request: HttpRequest, webhook: Webhook) -> str:
-    webhook_resume(webhook=webhook)
-    return "The webhook is turned on."
-
-
-def _replace(request: HttpRequest, webhook: Webhook) -> str:
-    secret_replace(webhook=webhook)
-    return "The signing key is a new one. The old one is worth nothing from now on."
-
-
-def _resend(request: HttpRequest, webhook: Webhook) -> str:
-    form = MessageForm(request.POST)
-    row = webhook.messages.filter(pk=form.cleaned_data["message"]).first() if form.is_valid() else None
-    if row is None:
-        raise Http404
-    message_resend(message=row, now=timezone.now())
-    return "The message is sent again."
-
-
-ACTIONS: Final[dict[str, Callable[[HttpRequest, Webhook], str]]] = {
-    "test": _test,
-    "stop": _stop,
-    "resume": _resume,
-    "replace-key": _replace,
-    "resend": _resend,
-}
+def _act(request: HttpRequest, webhook: Webhook, action: str) -> str:
+    """Do it, and say what was done."""
+    now = timezone.now()
+    match action:
+        case "test":
+            services.webhook_test(webhook=webhook, now=now)
+            return "A test is on its way; this page shows what becomes of it."
+        case "stop":
+            services.webhook_stop(webhook=webhook, now=now)
+            return "The webhook is turned off."
+        case "resume":
+            services.webhook_resume(webhook=webhook)
+            return "The webhook is turned on."
+        case "replace-key":
+            services.secret_replace(webhook=webhook)
+            return "The signing key is a new one. The old one is worth nothing from now on."
+        case "resend":
+            form = MessageForm(request.POST)
+            number = form.cleaned_data["message"] if form.is_valid() else 0
+            services.message_resend(message=get_object_or_404(webhook.messages, pk=number), now=now)
+            return "The message is sent again."
+    raise Http404
 
 
 def _mine(request: HttpRequest, key: UUID) -> Webhook:

@@ -22,8 +22,7 @@ from competitions.web.presentation.charts import pair_chart
 from competitions.web.views.competitions import render_tab
 from competitions.web.visit import visit
 from competitions.winners import services
-from competitions.winners.models import Lane, Place
-from competitions.winners.states import State
+from competitions.winners.models import Lane, Place, State
 from competitions.winners.verification import verification_start
 from core.design.charts import Chart
 

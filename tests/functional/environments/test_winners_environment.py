@@ -11,8 +11,7 @@ from competitions.environments.services import environment_file_remove
 from competitions.resources.storage import store_bytes
 from competitions.runs.worker_api.jobs import job_for
 from competitions.submissions.models import Submission
-from competitions.winners.models import Lane, Place
-from competitions.winners.states import State
+from competitions.winners.models import Lane, Place, State
 from competitions.winners.verification import verification_start
 from tests.functional.leaderboards.test_winners import handed_in, lane
 from tests.refusals import refuses

@@ -33,8 +33,7 @@ from competitions.submissions.services import (
 )
 from competitions.teams.refusals import TEAM_DISQUALIFIED
 from competitions.winners import services
-from competitions.winners.models import Lane, Place
-from competitions.winners.states import State
+from competitions.winners.models import Lane, Place, State
 from files.manifest import main, manifest_faults
 from tests.permissions import user_client
 from tests.refusals import refuses

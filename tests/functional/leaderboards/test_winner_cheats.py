@@ -25,8 +25,7 @@ from competitions.runs.leases import reports
 from competitions.runs.models import RunOutput
 from competitions.submissions.states import Kind
 from competitions.winners import refusals, services
-from competitions.winners.models import Lane, Place
-from competitions.winners.states import State
+from competitions.winners.models import Lane, Place, State
 from competitions.winners.verification import verification_start
 from core.reconciler import reconcile
 from scoring import reference

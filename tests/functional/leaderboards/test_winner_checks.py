@@ -20,8 +20,7 @@ from competitions.submissions.models import Submission
 from competitions.winners import refusals, services
 from competitions.winners.checks import phase_checks
 from competitions.winners.code_facts import code_facts
-from competitions.winners.models import Lane, Place
-from competitions.winners.states import State
+from competitions.winners.models import Lane, Place, State
 from competitions.winners.verification import verification_start
 from core.reconciler import reconcile
 from tests.answers import read_result

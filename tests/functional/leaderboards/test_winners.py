@@ -22,8 +22,7 @@ from competitions.submissions.quota import allowances
 from competitions.submissions.states import Kind
 from competitions.winners import refusals, services
 from competitions.winners.comparison import CannotCompare, compare, read_predictions
-from competitions.winners.models import Lane, Place, PlaceEvent
-from competitions.winners.states import NEXT, State
+from competitions.winners.models import NEXT, Lane, Place, PlaceEvent, State
 from competitions.winners.verification import verification_start
 from core.reconciler import reconcile
 from tests.answers import read_result

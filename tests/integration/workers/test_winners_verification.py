@@ -23,8 +23,7 @@ from competitions.submissions.states import State as RunState
 from competitions.teams.models import Membership
 from competitions.teams.services import register
 from competitions.winners import refusals, services
-from competitions.winners.models import Lane, Place
-from competitions.winners.states import State
+from competitions.winners.models import Lane, Place, State
 from competitions.winners.verification import verification_start
 from core.reconciler import reconcile
 from scoring import reference

@@ -3,10 +3,9 @@
 from typing import Final
 
 from django import forms
-from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse
-from django.views.decorators.http import require_safe
 
+from accounts.views import open_page
 from competitions.catalog.models import Column, Leaderboard
 from competitions.leaderboards.ranking.fact_columns import FactColumn
 from competitions.leaderboards.ranking.values import primary_column
@@ -44,8 +43,7 @@ class CostForm(forms.Form):
         self.fields["cost"].choices = [(column.key, column.title) for column in columns]  # type: ignore[attr-defined]  # a ChoiceField
 
 
-@login_not_required
-@require_safe
+@open_page
 def costs(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> HttpResponse:
     """Rows by score and cost. Unchanged boards answer 304."""
     visited = visit(request, slug)

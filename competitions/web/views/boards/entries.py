@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_safe
 
+from accounts.views import open_page
 from competitions.catalog.models import Column, Leaderboard
 from competitions.catalog.questions import shown_answer
 from competitions.disclosure.scores import scores_are_public
@@ -36,7 +37,7 @@ from core.design.charts import Chart
 ROWS_READ = 500
 
 
-def _entry(request: HttpRequest, pk: int) -> tuple[Entry, Visit, Leaderboard]:
+def find_entry(request: HttpRequest, pk: int) -> tuple[Entry, Visit, Leaderboard]:
     """A board's row with its reader. 404 for who may not see the board, so that numbers reveal nothing."""
     rows = Entry.objects.select_related("team", "uncertainty", "score__submission__phase__competition")
     entry: Entry = get_object_or_404(rows, pk=pk)
@@ -56,11 +57,10 @@ def _visible_board(entry: Entry, visited: Visit) -> Leaderboard | None:
     return board if visited.can_see_board(board) else None
 
 
-@login_not_required
-@require_safe
+@open_page
 def entry(request: HttpRequest, pk: int) -> HttpResponse:
     """One row of a board: its score over time, its values, and the team's public answers."""
-    entry, visited, board = _entry(request, pk)
+    entry, visited, board = find_entry(request, pk)
     columns = page_columns(board, board.visible_columns, has_facts=False)
     primary = _shown_primary(board)
     context = {
@@ -117,8 +117,7 @@ def _chart(entry: Entry, primary: Column | None, now: datetime) -> Chart | None:
     return improvement_chart(steps, primary, entry.team.name, until=min(now, entry.leaderboard.phase.closes_at or now))
 
 
-@login_not_required
-@require_safe
+@open_page
 def team(request: HttpRequest, slug: str, key: UUID) -> HttpResponse:
     """A team's public page: people and visible rows. 404 without such a row, so as not to reveal teams."""
     visited = visit(request, slug)
@@ -166,7 +165,7 @@ def _row_of_team(entry: Entry, board: Leaderboard) -> dict[str, object]:
 @xframe_options_sameorigin
 def entry_details(request: HttpRequest, pk: int, run_id: UUID) -> HttpResponse:
     """The detailed results of a row's submission, where they are public."""
-    entry, _, board = _entry(request, pk)
+    entry, _, board = find_entry(request, pk)
     run = next((candidate for candidate in detailed_runs(entry, board) if candidate.pk == run_id), None)
     if run is None:
         raise Http404

@@ -7,14 +7,13 @@ from typing import Final
 from urllib.parse import urlencode
 
 from django.conf import settings
-from django.contrib.auth.decorators import login_not_required
 from django.core.cache import caches
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.template.loader import get_template
 from django.utils.safestring import SafeString
-from django.views.decorators.http import require_safe
 
+from accounts.views import open_page
 from competitions.catalog.models import Column, Leaderboard, Phase
 from competitions.disclosure.scores import details_are_public, may_know_board
 from competitions.disclosure.uncertainty import BoardUncertainty, says_uncertainty
@@ -25,7 +24,6 @@ from competitions.leaderboards.ranking.values import deciding_column, primary_co
 from competitions.leaderboards.reading.board import (
     BoardChanged,
     BoardPage,
-    UnknownSort,
     baseline_entries,
     best_over_time,
     board_page,
@@ -41,6 +39,7 @@ from competitions.leaderboards.reading.columns import (
     dataset_names,
     datasets_page,
     page_columns,
+    read_sort,
     without_repeats,
 )
 from competitions.leaderboards.reading.export import csv_response
@@ -69,8 +68,7 @@ from files.text import is_number
 SHORTEST_SEARCH: Final = 2
 
 
-@login_not_required
-@require_safe
+@open_page
 @has_markdown
 def leaderboard(request: HttpRequest, slug: str) -> HttpResponse:
     visited = visit(request, slug)
@@ -258,11 +256,8 @@ def _place(request: HttpRequest) -> PlaceOnBoard:
 def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Leaderboard) -> dict[str, object]:
     columns = board.visible_columns
     primary = primary_column(list(board.columns.all()))
-    sort = request.GET.get("sort", "")
     shown = page_columns(board, columns, has_facts=visited.competition.has_questions)
-    if sort and sort not in {column.key for column in shown if column.is_sortable}:
-        raise UnknownSort(sort)
-    sort = "" if primary is not None and sort == primary.key else sort
+    sort = read_sort(board, shown, request.GET.get("sort", ""))
     shown, datasets = datasets_page(
         without_repeats(shown), int(sets) if is_number(sets := request.GET.get("sets", "")) else 1
     )
@@ -366,15 +361,13 @@ def _rank(board: Leaderboard, entry: Entry) -> int | None:
     return caches["pages"].get_or_set(key, lambda: entry_rank(entry))
 
 
-@login_not_required
-@require_safe
+@open_page
 def leaderboard_csv(request: HttpRequest, slug: str, phase_slug: str) -> HttpResponseBase:
     visited = visit(request, slug)
     return csv_response(visited.visible_board(phase_slug, request.GET.get("board")))
 
 
-@login_not_required
-@require_safe
+@open_page
 def history(request: HttpRequest, slug: str) -> HttpResponse:
     """Score over time: the board's best and, for members, their team's submissions, with a table."""
     visited = visit(request, slug)

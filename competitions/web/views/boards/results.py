@@ -7,14 +7,13 @@ from uuid import UUID
 
 from django import forms
 from django.conf import settings
-from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_POST
 
 from accounts.models import User
-from accounts.views import person
+from accounts.views import open_page, person
 from competitions.catalog.models import Column, Leaderboard, Phase
 from competitions.disclosure.uncertainty import RowUncertainty
 from competitions.leaderboards.models import Snapshot
@@ -29,8 +28,7 @@ from competitions.web.markdown import has_markdown
 from competitions.web.presentation.citations import results_bibtex
 from competitions.web.views.competitions import render_tab
 from competitions.web.visit import Visit, visit
-from competitions.winners.models import Place
-from competitions.winners.states import State
+from competitions.winners.models import Place, State
 
 SHOWN: Final = 10  # rows of a board
 
@@ -60,8 +58,7 @@ class CertificateForm(forms.ModelForm[Certificate]):
         fields = ("name",)
 
 
-@login_not_required
-@require_safe
+@open_page
 @has_markdown
 def results(request: HttpRequest, slug: str) -> HttpResponse:
     """The final boards, winners and citations; before the end, what is awaited."""
@@ -118,8 +115,7 @@ def certificate_make(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect(issued)
 
 
-@login_not_required
-@require_safe
+@open_page
 def certificate(request: HttpRequest, key: UUID) -> HttpResponse:
     """A certificate at the address that proves it: team and ranks as the boards say today."""
     rows = Certificate.objects.select_related("user", "competition")

@@ -4,13 +4,12 @@ import json
 
 from django.contrib import messages
 from django.contrib.admin.models import CHANGE, LogEntry
-from django.contrib.auth.decorators import login_not_required
 from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods
 
-from accounts.views import person
+from accounts.views import open_page, person
 from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.services import phase_reveal
 from competitions.disclosure.scores import board_refusal, may_see_manifest, may_see_scores
@@ -30,8 +29,7 @@ SHOWN = 100
 TOP = 10
 
 
-@login_not_required
-@require_safe
+@open_page
 def manifest(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> HttpResponse:
     """A revealed board's manifest, for `podium verify`; not before, as its salt would reveal scores."""
     visited = visit(request, slug)
@@ -48,8 +46,7 @@ def manifest(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -
     )
 
 
-@login_not_required
-@require_safe
+@open_page
 def shake_up(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> HttpResponse:
     """Ranks before and after the reveal, best first; plot and table of a hundred teams a page."""
     visited = visit(request, slug)

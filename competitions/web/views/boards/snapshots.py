@@ -6,22 +6,22 @@ from typing import Final
 from csp.decorators import csp_replace
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.models import AnonymousUser
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.safestring import SafeString
 from django.views.decorators.clickjacking import xframe_options_exempt
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_POST
 
-from accounts.views import person
-from competitions.leaderboards.models import Entry, Snapshot
+from accounts.views import open_page, person
+from competitions.leaderboards.models import Snapshot
 from competitions.leaderboards.ranking.entries import entry_rank
 from competitions.leaderboards.ranking.values import primary_column
 from competitions.leaderboards.reading.board import board_page
 from competitions.leaderboards.reading.uncertainty import row_uncertainty
 from competitions.leaderboards.snapshots import signing_key, snapshot_path, snapshot_request
 from competitions.web.presentation.citations import bibtex, linked_data
+from competitions.web.views.boards.entries import find_entry
 from competitions.web.views.competitions import render_tab
 from competitions.web.visit import Visit, visit
 
@@ -35,8 +35,7 @@ EMBED_POLICY: Final = {
 FOR_ALL: Final = "public, max-age=300"
 
 
-@login_not_required
-@require_safe
+@open_page
 def snapshots(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> HttpResponse:
     """All snapshots of a board, the newest first, and how to embed it."""
     visited = visit(request, slug)
@@ -71,8 +70,7 @@ def _snapshot(request: HttpRequest, slug: str, phase_slug: str, board_key: str, 
     return visited, get_object_or_404(rows, leaderboard__key=board_key, number=number)
 
 
-@login_not_required
-@require_safe
+@open_page
 def snapshot_page(request: HttpRequest, slug: str, phase_slug: str, board_key: str, number: int) -> HttpResponse:
     """One snapshot: the board as it was, how to cite it, and its file."""
     visited, frozen = _snapshot(request, slug, phase_slug, board_key, number)
@@ -100,8 +98,7 @@ def _script(value: object) -> SafeString:
     return SafeString(text)
 
 
-@login_not_required
-@require_safe
+@open_page
 def snapshot_file(request: HttpRequest, slug: str, phase_slug: str, board_key: str, number: int) -> HttpResponse:
     """The signed file, for `podium verify`."""
     _, frozen = _snapshot(request, slug, phase_slug, board_key, number)
@@ -112,16 +109,14 @@ def snapshot_file(request: HttpRequest, slug: str, phase_slug: str, board_key: s
     return HttpResponse(frozen.file_text, content_type="application/json", headers=headers)
 
 
-@login_not_required
-@require_safe
+@open_page
 def public_key(request: HttpRequest) -> HttpResponse:
     """The key that this site's snapshots are signed with, in hexadecimal."""
     key = signing_key().public_key().public_bytes_raw().hex()
     return HttpResponse(f"{key}\n", content_type="text/plain; charset=utf-8")
 
 
-@login_not_required
-@require_safe
+@open_page
 @xframe_options_exempt
 @csp_replace(EMBED_POLICY)  # type: ignore[arg-type]  # its types know no view with arguments
 def embed(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> HttpResponse:
@@ -147,18 +142,11 @@ def embed(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> H
     return response
 
 
-@login_not_required
-@require_safe
+@open_page
 def badge(request: HttpRequest, pk: int) -> HttpResponse:
     """A row's rank and range as a small picture: as a visitor sees it, whoever asks. 404 where nobody may."""
     request.user = AnonymousUser()
-    rows = Entry.objects.select_related("team", "uncertainty", "score__submission__phase__competition")
-    entry = get_object_or_404(rows, pk=pk)
-    visited = visit(request, entry.score.submission.phase.competition.slug)
-    boards = (board for phase in visited.phases_with_boards for board in phase.leaderboards.all())
-    board = next((board for board in boards if board.pk == entry.leaderboard_id), None)
-    if board is None or not visited.can_see_board(board):
-        raise Http404
+    entry, visited, board = find_entry(request, pk)
     rank, sure = entry_rank(entry), row_uncertainty(board, entry)
     words = "baseline" if rank is None else f"rank {rank} of {board.entry_count}"
     if sure is not None and sure.rank_range:

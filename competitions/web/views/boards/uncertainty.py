@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse
-from django.views.decorators.http import require_safe
 
+from accounts.views import open_page
 from competitions.catalog.models import Column, Leaderboard
 from competitions.disclosure.uncertainty import Pair, RowUncertainty, says_uncertainty
 from competitions.leaderboards.models import Entry
@@ -72,8 +71,7 @@ class ComparedRow:
     optimism: str | None
 
 
-@login_not_required
-@require_safe
+@open_page
 def uncertainty(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> HttpResponse:
     """Intervals, comparisons and a forecast. Unchanged boards answer 304."""
     visited = visit(request, slug)

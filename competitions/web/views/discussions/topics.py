@@ -4,27 +4,18 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from uuid import UUID, uuid4
 
-from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.safestring import SafeString, mark_safe
-from django.views.decorators.http import require_safe
 
 from accounts.models import User
 from accounts.people.blocks import blocked_numbers
+from accounts.views import open_page
 from competitions.catalog.models import Competition
+from competitions.discussions import reading
 from competitions.discussions.following import looked_at
 from competitions.discussions.images import attached_key
 from competitions.discussions.models import Post, PostImage, Subscription, Topic
-from competitions.discussions.reading import (
-    FILTERS,
-    find_post,
-    find_topic,
-    may_read_text,
-    readable_posts,
-    reply_page,
-    topic_page,
-)
 from competitions.discussions.rights import require_discussion
 from competitions.web.markdown import has_markdown
 from competitions.web.views.competitions import image_response, render_tab
@@ -56,7 +47,7 @@ def discussion_visit(request: HttpRequest, slug: str) -> Visit:
 
 def read_topic(visited: Visit, pk: int) -> Topic:
     """A topic that this person may read; any other does not exist."""
-    topic = find_topic(visited.competition, pk, visited.user, is_organizer=visited.is_organizer)
+    topic = reading.find_topic(visited.competition, pk, visited.user, is_organizer=visited.is_organizer)
     if topic is None:
         raise Http404
     return topic
@@ -64,7 +55,7 @@ def read_topic(visited: Visit, pk: int) -> Topic:
 
 def read_post(visited: Visit, pk: int) -> Post:
     """A post whose text this person may read; any other does not exist."""
-    post = find_post(visited.competition, pk, visited.user, is_organizer=visited.is_organizer)
+    post = reading.find_post(visited.competition, pk, visited.user, is_organizer=visited.is_organizer)
     if post is None:
         raise Http404
     return post
@@ -75,8 +66,7 @@ def may_write(visited: Visit) -> bool:
     return visited.user.is_authenticated and (visited.is_registered or visited.is_organizer)
 
 
-@login_not_required
-@require_safe
+@open_page
 @has_markdown
 def discussion(request: HttpRequest, slug: str) -> HttpResponse:
     """The list of topics; where the forum is elsewhere, it leads there."""
@@ -86,12 +76,12 @@ def discussion(request: HttpRequest, slug: str) -> HttpResponse:
     require_discussion(visited.competition)
     form = ListForm(request.GET)
     values = form.cleaned_data if form.is_valid() else {"show": "", "q": "", "before": ""}
-    page = topic_page(
+    page = reading.topic_page(
         visited.competition, visited.user, show=values["show"], words=values["q"], before=values["before"]
     )
     filters = [
         (key, label)
-        for key, label in FILTERS.items()
+        for key, label in reading.FILTERS.items()
         if visited.user.is_authenticated or key not in ("own", "followed")
     ]
     context = {
@@ -117,8 +107,7 @@ def _follows(visited: Visit, topic: Topic | None) -> bool:
     return subscription.is_on
 
 
-@login_not_required
-@require_safe
+@open_page
 @has_markdown
 def topic(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """A topic: its first post, and a page of replies."""
@@ -126,9 +115,9 @@ def topic(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     shown = read_topic(visited, pk)
     place = PlaceForm(request.GET)
     values = place.cleaned_data if place.is_valid() else {}
-    posts = readable_posts(shown, visited.user, is_organizer=visited.is_organizer)
+    posts = reading.readable_posts(shown, visited.user, is_organizer=visited.is_organizer)
     opening = posts.filter(is_opening=True).first()
-    page = reply_page(posts, at=values.get("at"), until=values.get("until"))
+    page = reading.reply_page(posts, at=values.get("at"), until=values.get("until"))
     texts = shown_posts(visited, shown, [*([opening] if opening else []), *page.posts])
     context = {
         "topic": shown,
@@ -147,7 +136,7 @@ def topic(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def shown_posts(visited: Visit, topic: Topic, posts: Iterable[Post]) -> list[ShownPost]:
     """Posts with their texts, as far as this person may read them."""
     rows = list(posts)
-    readable = [post for post in rows if may_read_text(post, visited.user, is_organizer=visited.is_organizer)]
+    readable = [post for post in rows if reading.may_read_text(post, visited.user, is_organizer=visited.is_organizer)]
     image_url, link = image_addresses(visited, readable), mention_links(visited, readable)
     blocked = blocked_numbers(visited.user.pk)
     return [_shown_post(visited, topic, post, image_url, link, blocked, is_readable=post in readable) for post in rows]
@@ -192,8 +181,7 @@ def image_addresses(visited: Visit, posts: Iterable[Post]) -> Callable[[str], Sh
     return address
 
 
-@login_not_required
-@require_safe
+@open_page
 def history(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """The earlier texts of a post, newest first."""
     visited = discussion_visit(request, slug)
@@ -202,8 +190,7 @@ def history(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     return render_tab(request, visited, "web/discussion/history.html", context, tab=TAB)
 
 
-@login_not_required
-@require_safe
+@open_page
 def image(request: HttpRequest, slug: str, key: UUID) -> HttpResponseBase:
     """An image of a post, for whoever reads the post; of none, for its author."""
     visited = discussion_visit(request, slug)

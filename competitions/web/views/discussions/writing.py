@@ -25,20 +25,13 @@ from competitions.resources.rooms import takes_images
 from competitions.web.forms import cleaned
 from competitions.web.refusals import refusal_sentence
 from competitions.web.views.competitions import render_tab
-from competitions.web.views.discussions.forms import (
-    FollowForm,
-    PlaceForm,
-    ReasonForm,
-    ReplyForm,
-    SolutionForm,
-    TopicForm,
-)
+from competitions.web.views.discussions import forms
 from competitions.web.views.discussions.mentions import mention_links
 from competitions.web.views.discussions.topics import TAB, discussion_visit, image_addresses, read_post, read_topic
 from competitions.web.visit import Visit
 from core.refusals import KnownRefusal, Refusal
 
-Save = Callable[[Draft, ReplyForm], Post]
+Save = Callable[[Draft, forms.ReplyForm], Post]
 
 
 def may_send(request: HttpRequest, slug: str, **kwargs: Any) -> None:
@@ -50,7 +43,7 @@ def may_send(request: HttpRequest, slug: str, **kwargs: Any) -> None:
 def write_page(
     request: HttpRequest,
     visited: Visit,
-    form: ReplyForm,
+    form: forms.ReplyForm,
     save: Save,
     *,
     title: str,
@@ -73,7 +66,9 @@ def write_page(
     return response
 
 
-def _act(request: HttpRequest, visited: Visit, form: ReplyForm, save: Save, context: dict[str, object]) -> Post | None:
+def _act(
+    request: HttpRequest, visited: Visit, form: forms.ReplyForm, save: Save, context: dict[str, object]
+) -> Post | None:
     """Do what the button says; returns the post that was saved, if one was."""
     if not form.is_valid():
         return None
@@ -102,13 +97,13 @@ def _with_image(request: HttpRequest, visited: Visit, upload: Any, text: str) ->
     return f"{text.rstrip()}\n\n![Describe the image](attached/{image.key})\n".lstrip()
 
 
-def _show_text(form: ReplyForm, text: str) -> None:
+def _show_text(form: forms.ReplyForm, text: str) -> None:
     data = form.data.copy()  # type: ignore[attr-defined]  # a QueryDict, as it came
     data["text"] = text
     form.data = data
 
 
-def _show_refusal(form: ReplyForm, refusal: Refusal, context: dict[str, object]) -> int:
+def _show_refusal(form: forms.ReplyForm, refusal: Refusal, context: dict[str, object]) -> int:
     kind = refusal.kind if isinstance(refusal, KnownRefusal) else None
     if kind is NUMBERS_UNDER_SEAL:
         context["number"] = refusal.extra["number"]
@@ -125,11 +120,11 @@ def new(request: HttpRequest, slug: str) -> HttpResponse:
     visited = discussion_visit(request, slug)
     may_send(request, slug)
 
-    def save(draft: Draft, form: ReplyForm) -> Post:
+    def save(draft: Draft, form: forms.ReplyForm) -> Post:
         title = form.cleaned_data["title"]
         return topic_create(competition=visited.competition, draft=draft, title=title, now=timezone.now())
 
-    form = TopicForm(request.POST or None, request.FILES or None)
+    form = forms.TopicForm(request.POST or None, request.FILES or None)
     return write_page(request, visited, form, save, title="New topic")
 
 
@@ -141,18 +136,18 @@ def reply(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     topic = read_topic(visited, pk)
     may_send(request, slug)
 
-    def save(draft: Draft, form: ReplyForm) -> Post:
+    def save(draft: Draft, form: forms.ReplyForm) -> Post:
         return reply_create(topic=topic, draft=draft, now=timezone.now())
 
     if request.method != "POST":
         require_topic_open(topic, is_organizer=visited.is_organizer)
-    form = ReplyForm(request.POST or None, request.FILES or None, initial={"text": _quote(request, visited)})
+    form = forms.ReplyForm(request.POST or None, request.FILES or None, initial={"text": _quote(request, visited)})
     return write_page(request, visited, form, save, title="Reply", topic=topic)
 
 
 def _quote(request: HttpRequest, visited: Visit) -> str:
     """The post that the address names, quoted; nothing of one that is not shown."""
-    place = PlaceForm(request.GET)
+    place = forms.PlaceForm(request.GET)
     number = place.cleaned_data.get("at") if place.is_valid() else None
     if number is None:
         return ""
@@ -172,12 +167,14 @@ def edit(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         raise NOT_YOUR_POST()
     has_title = post.is_opening and post.topic.announcement_id is None
 
-    def save(draft: Draft, form: ReplyForm) -> Post:
+    def save(draft: Draft, form: forms.ReplyForm) -> Post:
         seen, title = form.cleaned_data["version"] or 0, form.cleaned_data.get("title")
         return post_edit(post=post, draft=draft, seen_version=seen, title=title, now=timezone.now())
 
     initial = {"text": post.body, "title": post.topic.title, "version": post.version}
-    form = (TopicForm if has_title else ReplyForm)(request.POST or None, request.FILES or None, initial=initial)
+    form = (forms.TopicForm if has_title else forms.ReplyForm)(
+        request.POST or None, request.FILES or None, initial=initial
+    )
     return write_page(request, visited, form, save, title="Edit", topic=post.topic, post=post)
 
 
@@ -202,7 +199,7 @@ def report(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     visited = discussion_visit(request, slug)
     post = read_post(visited, pk)
     may_send(request, slug)
-    form = ReasonForm(request.POST or None)
+    form = forms.ReasonForm(request.POST or None)
     if request.method == "POST":
         values = cleaned(form)
         is_new = post_report(post=post, by=person(request), text=values["text"], now=timezone.now())
@@ -216,7 +213,7 @@ def report(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def solve(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Mark a reply as the solution of its topic, or take the mark off."""
     topic = read_topic(discussion_visit(request, slug), pk)
-    topic_solve(topic=topic, by=person(request), reply=cleaned(SolutionForm(request.POST))["reply"])
+    topic_solve(topic=topic, by=person(request), reply=cleaned(forms.SolutionForm(request.POST))["reply"])
     return redirect("web:topic", slug, pk)
 
 
@@ -225,6 +222,6 @@ def follow(request: HttpRequest, slug: str, pk: int | None = None) -> HttpRespon
     """Follow a topic, or all new topics, or no longer."""
     visited = discussion_visit(request, slug)
     topic = None if pk is None else read_topic(visited, pk)
-    is_on = cleaned(FollowForm(request.POST))["follow"] == "yes"
+    is_on = cleaned(forms.FollowForm(request.POST))["follow"] == "yes"
     follow_set(user=person(request), competition=visited.competition, topic=topic, is_on=is_on)
     return redirect("web:topic", slug, pk) if pk else redirect("web:discussion", slug)

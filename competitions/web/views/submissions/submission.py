@@ -39,14 +39,14 @@ from competitions.runs.queue.smoke import projected_whole, time_limit_s
 from competitions.runs.records.logs import log_text
 from competitions.runs.services import submission_cancel
 from competitions.submissions.access import visible_submissions
-from competitions.submissions.annotations import annotations_edit, read_annotations, split_tags
+from competitions.submissions.annotations import annotations_edit
 from competitions.submissions.datasets import dataset_withdraw
 from competitions.submissions.fact_sheets import fact_sheet_edit, fact_sheet_is_open
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind
 from competitions.teams.models import Membership
 from competitions.web.details import details_response
-from competitions.web.forms import AnnotationsForm, cleaned
+from competitions.web.forms import AnnotationsForm
 from competitions.web.presentation.runs import growing_context, run_history, run_stages, shown_log
 from competitions.web.presentation.usage import run_usages, usage_charts
 from competitions.web.progress import Progress, submission_progress, with_expected_start
@@ -232,8 +232,7 @@ def annotate(request: HttpRequest, pk: int) -> HttpResponse:
     """Change the tags, the commit and the link of a submission; organizers may remove commit and link."""
     submission, user = find(request, pk), person(request)
     try:
-        values = cleaned(AnnotationsForm(request.POST))
-        annotations = read_annotations(tags=split_tags(values["tags"]), commit=values["commit"], link=values["link"])
+        annotations = AnnotationsForm(request.POST).annotations
         if organizes := reader_for(user).organizes(submission.phase):
             mark_organizing(request)
         annotations_edit(submission=submission, annotations=annotations, by=user, organizes=organizes)

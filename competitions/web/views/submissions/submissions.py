@@ -25,7 +25,7 @@ from competitions.leaderboards.reading.results import ScoredSubmission
 from competitions.resources.rooms import takes_uploads
 from competitions.resources.uploads import take_upload
 from competitions.submissions.access import tagged, team_submissions
-from competitions.submissions.annotations import LONGEST_TAG, read_annotations, split_tags
+from competitions.submissions.annotations import LONGEST_TAG
 from competitions.submissions.file_checks.kinds import choose_kind
 from competitions.submissions.file_checks.preflight import file_contract, look_before_upload
 from competitions.submissions.quota import allowances, smoke_allowance
@@ -198,9 +198,7 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
                 kind=Kind(values["kind"]),
                 kind_is="certain" if values["kind_is_sure"] else "chosen",
                 description=values["description"],
-                annotations=read_annotations(
-                    tags=split_tags(values["tags"]), commit=values["commit"], link=values["link"]
-                ),
+                annotations=form.annotations,
                 fact_sheet=answers_of_form(request.POST),
                 idempotency_key=values["idempotency_key"],
                 is_smoke=values["smoke"],
