@@ -99,15 +99,7 @@ def check_directory(
 
     Unpacks nothing. Raises `InvalidFile` as `check_zip`, and `DirectoryTooLarge` where `bounds` are given.
     """
-    with _BoundedFile(path, bounds or _bounds_for(limits)) as file:
-        try:
-            archive = _open(file, path, what)
-        except DirectoryTooLarge as error:
-            if bounds is not None:
-                raise
-            raise _too_many(limits, what) from error
-        with archive:
-            return _names(_checked_members(archive, path, limits, what))
+    return _check(path, limits, what, bounds)
 
 
 def check_zip(path: Path, *, limits: ArchiveLimits, what: str) -> list[str]:
@@ -124,18 +116,23 @@ def check_zip(path: Path, *, limits: ArchiveLimits, what: str) -> list[str]:
         `not_a_zip`, `zip_bad_name`, `zip_truncated`, `zip_encrypted`, `zip_path_outside`, `zip_link`, `zip_duplicate_name`,
         `zip_too_many_files`, `zip_too_large`, `zip_crc_error`, `zip_empty`.
     """
-    with _BoundedFile(path, _bounds_for(limits)) as file:
+    return _check(path, limits, what, reads_through=True)
+
+
+def _check(
+    path: Path, limits: ArchiveLimits, what: str, bounds: DirectoryBounds | None = None, *, reads_through: bool = False
+) -> list[str]:
+    with _BoundedFile(path, bounds or _bounds_for(limits)) as file:
         try:
             archive = _open(file, path, what)
         except DirectoryTooLarge as error:
+            if bounds is not None:
+                raise
             raise _too_many(limits, what) from error
         with archive:
             members = _checked_members(archive, path, limits, what)
-            _read_through(archive, members, limits, what)
-    return _names(members)
-
-
-def _names(members: Iterable[zipfile.ZipInfo]) -> list[str]:
+            if reads_through:
+                _read_through(archive, members, limits, what)
     return list(dict.fromkeys(member.filename for member in members))
 
 

@@ -144,7 +144,9 @@ class BundleWriter:
         return {key: value for key, value in extra.items() if value}
 
     def _picture(self, kind: str, picture: StoredFile) -> str:
-        name = f"{kind}{_suffix(picture)}"
+        with open_stored(picture) as file:
+            suffix = SUFFIXES_OF_IMAGES.get(image_type(file.read(HEAD_BYTES)) or "", ".png")
+        name = f"{kind}{suffix}"
         self.stored[name] = picture
         return name
 
@@ -178,7 +180,10 @@ class BundleWriter:
         """A path in the bundle, or the key."""
         if not self.with_files:
             return str(resource.key)
-        name = f"files/{resource.file_id[:16]}/{_file_name(resource)}"
+        name = plain_file_name(resource.file_name)
+        if not Path(name).suffix:  # by which Codabench recognizes zips of programs and data
+            name += resource_suffix(resource)
+        name = f"files/{resource.file_id[:16]}/{name}"
         self.stored[name] = resource.file
         return name
 
@@ -306,20 +311,8 @@ def _facts(competition: Competition, phase: Phase | None) -> list[dict[str, obje
     return [{name: getattr(question, name) for name in FACTS} for question in questions]
 
 
-def _file_name(resource: Resource) -> str:
-    """The file's name for downloads; Codabench recognizes zips of programs and data by the suffix."""
-    name = plain_file_name(resource.file_name)
-    return name if Path(name).suffix else f"{name}{resource_suffix(resource)}"
-
-
 def resource_suffix(resource: Resource) -> str:
     """The suffix of a resource's name, such as `.csv.gz`; without one it is a zip, except for downloads."""
     suffixes = Path(resource.file_name.lower()).suffixes[-2:]
     suffix = "".join(suffixes if suffixes[-1:] in ([".gz"], [".zst"]) else suffixes[-1:])
     return suffix or ("" if resource.kind in PHASE_FILES else ".zip")
-
-
-def _suffix(stored: StoredFile) -> str:
-    """Of an image's file, by what it is."""
-    with open_stored(stored) as file:
-        return SUFFIXES_OF_IMAGES.get(image_type(file.read(HEAD_BYTES)) or "", ".png")

@@ -151,14 +151,11 @@ def _hold_up(deletion: AccountDeletion, sentences: list[str], now: datetime) -> 
 
 def _remove_from_discussions(user: User) -> None:
     """Posts stay, as their topics would make no sense without them."""
-    Post.objects.filter(author=user).update(author=None)
-    Topic.objects.filter(author=user).update(author=None)
-    PostImage.objects.filter(author=user).update(author=None)
+    for model in (Post, Topic, PostImage):
+        model._default_manager.filter(author=user).update(author=None)
     PostRevision.objects.filter(replaced_by=user).update(replaced_by=None)
-    Subscription.objects.filter(user=user).delete()
-    Writer.objects.filter(user=user).delete()
-    Notification.objects.filter(user=user).delete()
-    NotificationPreference.objects.filter(user=user).delete()
+    for own in (Subscription, Writer, Notification, NotificationPreference):
+        own._default_manager.filter(user=user).delete()
 
 
 def _remove_from_teams(user: User) -> None:

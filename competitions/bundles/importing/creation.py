@@ -321,7 +321,8 @@ class Maker:
         if extra.smoke_task is not None:
             settings["smoke_task"] = tasks[extra.smoke_task]
         values = _defaults() | read_settings(Phase, spec) | settings | self._resources(phase, spec, PHASE_FILES)
-        fill(phase, **values | _preset_and_budget(spec))
+        preset = PRESETS[extra.preset].fields() if extra.preset else {}
+        fill(phase, **values | preset | said_settings(Phase, spec, "podium.budget"))
         store_phase(phase, tasks=[tasks[number] for number in spec.tasks], now=now)
         before = Existing(Question.objects.filter(phase=phase), "key")
         _ask(extra.fact_sheet, before, competition=phase.competition, phase=phase)
@@ -332,11 +333,6 @@ def _defaults() -> dict[str, object]:
     """Defaults of a phase whose bundle names neither budget, nor preset, nor how its board grows."""
     names = {*bundle_places(Phase), "dataset_check", "smoke_task"}
     return {field.name: field.get_default() for field in Phase._meta.concrete_fields if field.name in names}
-
-
-def _preset_and_budget(spec: PhaseSpec) -> dict[str, object]:
-    preset = spec.podium.preset
-    return (PRESETS[preset].fields() if preset else {}) | said_settings(Phase, spec, "podium.budget")
 
 
 def _counted(parts: Sequence[object], name: str) -> str:
