@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final, NoReturn, TypeVar, cast
 from uuid import UUID
 
@@ -124,15 +124,11 @@ def upload(request: HttpRequest, token: str) -> HttpResponse:
         )
     try:
         resized = upload_resize(upload=upload, size_bytes=int(request.headers.get("Content-Length") or 0))
-        upload_append(key=resized.key, user=resized.user, offset=0, chunks=_chunks(request), now=timezone.now())
+        chunks = iter(lambda: request.read(CHUNK_BYTES), b"")
+        upload_append(key=resized.key, user=resized.user, offset=0, chunks=chunks, now=timezone.now())
     except Refusal as refusal:
         return JsonResponse({"detail": refusal.detail, "code": refusal.code}, status=refusal.http_status)
     return HttpResponse(status=200)
-
-
-def _chunks(request: HttpRequest) -> Iterator[bytes]:
-    while chunk := request.read(CHUNK_BYTES):
-        yield chunk
 
 
 class UploadCompleted(RobotView):

@@ -9,11 +9,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from django.db.models import TextChoices
+
 from competitions.catalog.models import Phase
 from competitions.disclosure.readers import Reader
 from competitions.disclosure.scores import hidden_keys, may_see_board
-from competitions.disclosure.streams import LogStream
 from scoring.errors import CODES
+
+
+class LogStream(TextChoices):
+    """The streams of a run's log."""
+
+    SUBMISSION = "submission", "your submission's own command"
+    INGESTION = "ingestion", "your program"
+    SCORING = "scoring", "scoring"
+    WORKER = "worker", "platform"
+
 
 DETAILED_RESULTS: Final = "detailed_results.html"
 REPLICATES: Final = "scoring-replicates.npz"

@@ -4,10 +4,9 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from competitions.catalog.models import Phase
-from competitions.disclosure.outputs import NEVER_SENT, SCORING_STAGE, visible_streams
+from competitions.disclosure.outputs import NEVER_SENT, SCORING_STAGE, LogStream, visible_streams
 from competitions.disclosure.readers import Reader
 from competitions.disclosure.scores import hidden_keys
-from competitions.disclosure.streams import LogStream
 
 # What a receipt says of a file by its digest, and what lets teams have the file itself; None: they never get it.
 MADE_AVAILABLE: Final = {

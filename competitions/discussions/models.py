@@ -127,6 +127,12 @@ class Post(WrittenRow):
     def is_shown(self) -> bool:
         return self.state == self.State.SHOWN
 
+    @property
+    def text(self) -> str:
+        """Its body, or that of the announcement whose topic it opens."""
+        announcement = self.topic.announcement if self.is_opening else None
+        return announcement.body if announcement else self.body
+
 
 class PostRevision(models.Model):
     """An earlier text of a post, and when it was replaced."""

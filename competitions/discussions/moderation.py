@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 
 from accounts.models import User
 from competitions.catalog.models import Competition
@@ -185,18 +185,15 @@ def writer_ban(*, competition: Competition, user: User, by: User, reason: str, r
     Writer.objects.update_or_create(
         competition=competition, user=user, defaults={"banned_at": now, "ban_reason": reason, "banned_by": by}
     )
-    posts = _hideable(competition, user) if removes else Post.objects.none()
-    chosen = sorted(posts[:MOST_AT_ONCE], key=lambda each: (each.topic_id, each.pk))  # all lock topics in this order
+    states = [Post.State.SHOWN, Post.State.WAITING]
+    posts = Post.objects.filter(author=user, topic__competition=competition, state__in=states).order_by("-pk")
+    newest = posts[:MOST_AT_ONCE] if removes else []
+    chosen = sorted(newest, key=lambda each: (each.topic_id, each.pk))  # all lock topics in this order
     for post in chosen:
         locked = lock_post(post)
         _settle(locked, by, now)
         _remove(locked, reason)
     return len(chosen)
-
-
-def _hideable(competition: Competition, user: User) -> QuerySet[Post]:
-    states = [Post.State.SHOWN, Post.State.WAITING]
-    return Post.objects.filter(author=user, topic__competition=competition, state__in=states).order_by("-pk")
 
 
 def writer_readmit(*, competition: Competition, user: User) -> bool:

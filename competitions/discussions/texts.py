@@ -1,7 +1,6 @@
 """A post's text by itself: its bounds, and the mentions, words, links and numbers in it. No database."""
 
 import re
-from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from django.core.exceptions import ValidationError
@@ -130,8 +129,5 @@ def _is_row(line: str) -> bool:
 
 def quoted(text: str, author: str) -> str:
     """A post's text as the beginning of a reply to it."""
-    return f"@{author} wrote:\n\n" + "\n".join(_quoted_lines(text[:MAX_QUOTED])) + "\n\n"
-
-
-def _quoted_lines(text: str) -> Iterator[str]:
-    return (f"> {line}" for line in text.split("\n"))
+    lines = (f"> {line}" for line in text[:MAX_QUOTED].split("\n"))
+    return f"@{author} wrote:\n\n" + "\n".join(lines) + "\n\n"

@@ -9,7 +9,7 @@ from django.db.models import Q
 
 from competitions.catalog.models import Competition, Phase, Proposal, Task
 from competitions.compute.models import ComputeWorker, Queue
-from competitions.disclosure.streams import LogStream
+from competitions.disclosure.outputs import LogStream
 from competitions.resources.models import StoredFile
 from competitions.submissions.models import Submission
 from competitions.submissions.states import FINAL, HELD, Reason, State

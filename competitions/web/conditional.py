@@ -1,7 +1,7 @@
 """ETags of pages from all that they show, so that an unchanged page is not rendered again."""
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime
 from importlib.metadata import version
 from typing import Any, Final
@@ -27,9 +27,9 @@ def board_etag(request: HttpRequest, visited: Visit, board: Leaderboard) -> str:
     A page with a message for its reader is always rendered.
     """
     phases = visited.phases_with_bare_boards
-    rows = [visited.competition, *phases, *(each for phase in phases for each in phase.leaderboards.all())]
-    values = [_values(row) for row in rows]
-    passed = sum(at <= visited.now for at in _instants(values))
+    rows: list[Model] = [visited.competition, *phases, *(each for phase in phases for each in phase.leaderboards.all())]
+    values = [[getattr(row, field.attname) for field in row._meta.concrete_fields] for row in rows]
+    passed = sum(at <= visited.now for of_row in values for at in of_row if isinstance(at, datetime))
     parts: list[Any] = [
         RELEASE,
         board.pk,
@@ -62,11 +62,3 @@ def _reader(request: HttpRequest, visited: Visit) -> list[object]:
     get_token(request)  # now it is there, also where this is the first page of a session
     is_told = len(get_messages(request)) > 0
     return [visited.user.pk, str(visited.user), request.META["CSRF_COOKIE"], visited.now if is_told else None]
-
-
-def _values(row: Model) -> list[object]:
-    return [getattr(row, field.attname) for field in row._meta.concrete_fields]
-
-
-def _instants(values: list[list[object]]) -> Iterator[datetime]:
-    return (value for row in values for value in row if isinstance(value, datetime))

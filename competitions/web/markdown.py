@@ -12,7 +12,6 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.cache import patch_vary_headers
 
-from competitions.discussions.models import Post
 from competitions.leaderboards.reading.columns import shown_values
 from competitions.web.templatetags.podium import by_agent
 from competitions.web.visit import Visit
@@ -220,7 +219,7 @@ def _topic(visited: Visit, context: Context) -> Iterator[str]:
         if shown.text is None or shown.is_folded:
             yield "You block its author." if shown.is_folded else "It is not shown."
         else:
-            yield fenced(_post_text(shown.post), _role(shown.post))
+            yield fenced(shown.post.text, _role(shown.post))
 
 
 class _Written(Protocol):
@@ -229,11 +228,6 @@ class _Written(Protocol):
 
 def _role(row: _Written) -> str:
     return "organizer" if row.by_organizer else "participant"
-
-
-def _post_text(post: Post) -> str:
-    announcement = post.topic.announcement if post.is_opening else None
-    return announcement.body if announcement else post.body
 
 
 RENDERERS: Final[dict[str, Callable[[Visit, Context], Iterator[str]]]] = {

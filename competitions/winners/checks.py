@@ -19,16 +19,7 @@ from competitions.resources.storage import local_copy
 from competitions.runs.models import Run
 from competitions.submissions.states import Reason
 from competitions.submissions.states import State as RunState
-from competitions.winners.comparison import (
-    UNREADABLE,
-    CannotCompare,
-    Difference,
-    agreement,
-    compare,
-    made_by,
-    sampled_pairs,
-    submitted,
-)
+from competitions.winners import comparison
 from competitions.winners.gaps import Gap
 from competitions.winners.measuring import ROWS_FILE
 from competitions.winners.models import Place
@@ -111,23 +102,25 @@ def _score(task: Task, gap: Gap | None, baseline: Gap | None) -> Finding:
 def _row_by_row(place: Place, check: Run, plain: Run) -> Finding:
     """Predictions on changed input beside those on the plain input, each with that of the same row."""
     try:
-        predictions, base = made_by(check, place), made_by(plain, place)
+        predictions, base = comparison.made_by(check, place), comparison.made_by(plain, place)
         rows = _rows(check.task)
         expected = base if rows is None else {name: _moved(array, rows) for name, array in base.items()}
-        difference = compare(predictions, expected)
-        in_place = None if rows is None else compare(predictions, base)
-        sent = submitted(place, plain.task_id)
+        difference = comparison.compare(predictions, expected)
+        in_place = None if rows is None else comparison.compare(predictions, base)
+        sent = comparison.submitted(place, plain.task_id)
         won = sent if rows is None else {name: _moved(array, rows) for name, array in sent.items()}
-        agreeing = agreement(predictions, won, within=place.lane.tolerance)
-    except CannotCompare as error:
+        agreeing = comparison.agreement(predictions, won, within=place.lane.tolerance)
+    except comparison.CannotCompare as error:
         return Finding({}, [str(error)])
-    facts = difference.as_dict() | {"pairs": sampled_pairs(predictions, expected), "agreement": agreeing}
+    facts = difference.as_dict() | {"pairs": comparison.sampled_pairs(predictions, expected), "agreement": agreeing}
     if in_place is not None:
         facts["unmoved_share"] = in_place.equal_share
     return Finding(facts, _faults(place, check.task, difference, in_place))
 
 
-def _faults(place: Place, task: Task, difference: Difference, in_place: Difference | None) -> list[str]:
+def _faults(
+    place: Place, task: Task, difference: comparison.Difference, in_place: comparison.Difference | None
+) -> list[str]:
     if in_place is not None and in_place.equal_share == 1:
         return ["the predictions stayed where they were while the rows moved: the code does not read its input"]
     allowed = place.lane.tolerance if task.check_tolerance is None else task.check_tolerance
@@ -141,7 +134,7 @@ def _faults(place: Place, task: Task, difference: Difference, in_place: Differen
 
 def _moved(array: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
     if not np.array_equal(np.sort(rows), np.arange(len(array))):
-        raise CannotCompare(f"{ROWS_FILE} must name each of the {len(array)} rows once, counted from 0.")
+        raise comparison.CannotCompare(f"{ROWS_FILE} must name each of the {len(array)} rows once, counted from 0.")
     return array[rows]
 
 
@@ -151,12 +144,14 @@ def _rows(task: Task) -> NDArray[np.int64] | None:
     text = _member(stored, ROWS_FILE) if stored is not None else None
     if text is None:
         if task.check_kind == Check.PERMUTED:
-            raise CannotCompare(f"The reference data of {task} hold no {ROWS_FILE}, which says which row each row is.")
+            raise comparison.CannotCompare(
+                f"The reference data of {task} hold no {ROWS_FILE}, which says which row each row is."
+            )
         return None
     try:
         return np.array(text.split(), dtype=np.int64)
     except ValueError as error:
-        raise CannotCompare(f"{ROWS_FILE} of {task} holds something else than whole numbers.") from error
+        raise comparison.CannotCompare(f"{ROWS_FILE} of {task} holds something else than whole numbers.") from error
 
 
 def _member(stored: StoredFile, name: str) -> bytes | None:
@@ -168,5 +163,5 @@ def _member(stored: StoredFile, name: str) -> bytes | None:
                     return None
                 with archive.open(name) as file:
                     return file.read(MAX_ROWS_BYTES)
-        except UNREADABLE as error:
-            raise CannotCompare(f"The reference data cannot be read: {error}") from error
+        except comparison.UNREADABLE as error:
+            raise comparison.CannotCompare(f"The reference data cannot be read: {error}") from error

@@ -47,7 +47,7 @@ class PostOut(serializers.ModelSerializer[Post]):
     topic = serializers.IntegerField(source="topic_id")
     title = serializers.CharField(source="topic.title")
     author = serializers.SlugField(source="author.username", default=None, read_only=True)
-    text = serializers.SerializerMethodField()
+    text = serializers.CharField(read_only=True)
     version = serializers.IntegerField(help_text="Sent back with an edit, so that none is lost.")
 
     class Meta:
@@ -55,10 +55,6 @@ class PostOut(serializers.ModelSerializer[Post]):
         fields = [
             "id", "topic", "title", "author", "by_organizer", "is_opening", "state", "text", "version", "created_at", "edited_at",
         ]  # fmt: skip
-
-    def get_text(self, row: Post) -> str:
-        announcement = row.topic.announcement if row.is_opening else None
-        return announcement.body if announcement else row.body
 
 
 class PostIn(serializers.Serializer[Any]):

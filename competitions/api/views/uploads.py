@@ -1,6 +1,6 @@
 """Resumable uploads: announce, send parts, ask how far it came."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, cast
 from uuid import UUID
 
@@ -93,8 +93,9 @@ class UploadDetail(ApiView):
     def patch(self, request: Request, key: UUID) -> Response:
         """Send the next part of an upload, from the byte that the site expects."""
         upload, offset = self.upload(key), _upload_offset(request)
+        chunks = iter(lambda: request._request.read(CHUNK_BYTES), b"")
         return self.answer(
-            upload_append(key=upload.key, user=upload.user, offset=offset, chunks=_body(request), now=timezone.now())
+            upload_append(key=upload.key, user=upload.user, offset=offset, chunks=chunks, now=timezone.now())
         )
 
     @extend_schema(operation_id="uploads_destroy", responses={204: None})
@@ -113,8 +114,3 @@ def _upload_offset(request: Request) -> int:
     if not is_number(offset):
         raise OFFSET_MISSING()
     return int(offset)
-
-
-def _body(request: Request) -> Iterator[bytes]:
-    while chunk := request._request.read(CHUNK_BYTES):
-        yield chunk

@@ -16,8 +16,7 @@ from django.core import signing
 from django.db import transaction
 
 from competitions.compute.models import ComputeWorker
-from competitions.disclosure.outputs import AttemptReport, disclosed_meters, disclosed_report
-from competitions.disclosure.streams import LogStream
+from competitions.disclosure.outputs import AttemptReport, LogStream, disclosed_meters, disclosed_report
 from competitions.runs.leases.retries import retry_elsewhere
 from competitions.runs.models import Attempt, Run, RunLog, RunOutput, RunUsage
 from competitions.runs.queue.ranking import give_turn_back

@@ -7,7 +7,7 @@ from typing import Final, TypedDict
 
 from django.db.models import Q
 
-from competitions.disclosure.streams import LogStream
+from competitions.disclosure.outputs import LogStream
 from competitions.leaderboards.growing.missing_runs import counting_submissions
 from competitions.runs.models import Run, RunEvent
 from competitions.submissions.models import Dataset, Submission

@@ -7,9 +7,8 @@ from statistics import fmean
 from typing import Any, Final
 
 from competitions.catalog.models import Phase
-from competitions.disclosure.outputs import visible_streams
+from competitions.disclosure.outputs import LogStream, visible_streams
 from competitions.disclosure.readers import Reader
-from competitions.disclosure.streams import LogStream
 from competitions.runs.models import Run, RunUsage
 from competitions.web.templatetags.podium import duration, size
 from core.design.charts import Axis, Chart, Point, Series, Tone

@@ -113,12 +113,8 @@ def data_file(request: HttpRequest, pk: int) -> HttpResponseBase:
     return stored_response(request, export.file, file_name="my-data.zip")
 
 
-def _changes_something(request: HttpRequest) -> bool:
-    return request.method == "POST"
-
-
 @require_http_methods(["GET", "HEAD", "POST"])
-@reauthentication_required(enabled=_changes_something)  # type: ignore[untyped-decorator]  # allauth has no types
+@reauthentication_required(enabled=lambda request: request.method == "POST")  # type: ignore[untyped-decorator]  # allauth has no types
 def delete(request: HttpRequest) -> HttpResponse:
     """Ask to have one's account deleted, with the password or second factor entered just now."""
     user = person(request)

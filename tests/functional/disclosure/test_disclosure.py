@@ -19,6 +19,7 @@ from competitions.catalog.services import phase_reveal
 from competitions.disclosure import outputs
 from competitions.disclosure.outputs import (
     AttemptReport,
+    LogStream,
     disclosed_meters,
     disclosed_report,
     may_download,
@@ -40,7 +41,6 @@ from competitions.disclosure.scores import (
     may_see_that_it_counts,
     visible_columns,
 )
-from competitions.disclosure.streams import LogStream
 from competitions.submissions.states import Reason
 from scoring.errors import CODES
 from tests.scenario import NOON, Scenario, person

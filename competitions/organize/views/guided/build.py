@@ -13,9 +13,8 @@ from django.views.decorators.http import require_POST, require_safe
 from competitions.catalog.models import Column, Leaderboard
 from competitions.catalog.publishing import publication_cancel, publication_plan
 from competitions.catalog.readiness import competition_warnings
-from competitions.disclosure.outputs import visible_streams
+from competitions.disclosure.outputs import LogStream, visible_streams
 from competitions.disclosure.readers import reader_for
-from competitions.disclosure.streams import LogStream
 from competitions.disclosure.uncertainty import Foreseen
 from competitions.leaderboards.reading.results import known_results, load_boards, with_scores
 from competitions.leaderboards.reading.uncertainty import foreseen_differences

@@ -50,14 +50,7 @@ from competitions.leaderboards.sealing import board_commitment
 from competitions.web.conditional import RELEASE, board_etag, unless_unchanged
 from competitions.web.details import detailed_entries
 from competitions.web.markdown import has_markdown, wants_markdown
-from competitions.web.presentation.board_rows import (
-    RowDetails,
-    ScoreScale,
-    line_of_best,
-    row_details,
-    score_scale,
-    score_spark,
-)
+from competitions.web.presentation import board_rows
 from competitions.web.presentation.charts import Dated, baseline_levels, score_chart
 from competitions.web.presentation.costs import cost_columns
 from competitions.web.views.competitions import render_tab
@@ -158,8 +151,8 @@ class DrawnPage:
 
     rows: list[tuple[int, str]]
     ranks: dict[int, int | None]  # by number
-    details: dict[int, RowDetails]  # so, too
-    scale: ScoreScale | None
+    details: dict[int, board_rows.RowDetails]  # so, too
+    scale: board_rows.ScoreScale | None
     next_cursor: str | None
     previous_cursor: str | None
     best: list[Dated]  # how the best score improved; on the first page alone
@@ -198,8 +191,8 @@ def _draw(board: Leaderboard, columns: list[ShownColumn], place: PlaceOnBoard, s
     page = _page(board, place, sort)
     column = None if sort else _drawn_column(board)
     baselines = baseline_entries(board) if column else []
-    scale = score_scale(board, column, page.rows, baselines)
-    details = {} if sort else row_details(board, page.rows, scale)
+    scale = board_rows.score_scale(board, column, page.rows, baselines)
+    details = {} if sort else board_rows.row_details(board, page.rows, scale)
     sure = None if sort else board_uncertainty(board)
     template = get_template("web/leaderboard/_row.html")
     same = {
@@ -233,7 +226,9 @@ def _drawn_column(board: Leaderboard) -> Column | None:
 def _lead(page: DrawnPage) -> dict[str, object]:
     """The way of the best score as a small line, with who reached it; its history has the chart."""
     line = (
-        line_of_best([(at, value) for at, value, _ in page.best], page.scale.column) if page.scale is not None else None
+        board_rows.line_of_best([(at, value) for at, value, _ in page.best], page.scale.column)
+        if page.scale is not None
+        else None
     )
     return {"lead": line, "leader": page.best[-1][2]} if line is not None else {}
 
@@ -323,13 +318,13 @@ def _own_row(board: Leaderboard, page: DrawnPage, own_entry: Entry | None, sort:
     }
 
 
-def _own_details(board: Leaderboard, page: DrawnPage, own_entry: Entry, sort: str) -> RowDetails | None:
+def _own_details(board: Leaderboard, page: DrawnPage, own_entry: Entry, sort: str) -> board_rows.RowDetails | None:
     """Details of one's own row; on a page without that row only those that need no query."""
     if own_entry.pk in page.details or sort or page.scale is None:
         return page.details.get(own_entry.pk)
-    return RowDetails(
+    return board_rows.RowDetails(
         percent=page.scale.percent(own_entry),
-        spark=score_spark(own_entry, page.scale.column),
+        spark=board_rows.score_spark(own_entry, page.scale.column),
         sure=row_uncertainty(board, own_entry),
     )
 

@@ -1,7 +1,6 @@
 """The results of a competition that is over, and certificates for those who took part."""
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Final
 from uuid import UUID
 
@@ -67,13 +66,10 @@ def results(request: HttpRequest, slug: str) -> HttpResponse:
     address = settings.SITE_URL + visited.url("results")
     context: dict[str, object] = {"boards": _shown(boards), "address": address}
     if boards:
-        context["bibtex"] = results_bibtex(visited.competition, address, _ended_at(visited))
+        ended_at = max(phase.closes_at for phase in visited.phases if phase.closes_at is not None)
+        context["bibtex"] = results_bibtex(visited.competition, address, ended_at)
         context |= _certificate_facts(visited)
     return render_tab(request, visited, "web/competition/results.html", context, tab="leaderboard")
-
-
-def _ended_at(visited: Visit) -> datetime:
-    return max(phase.closes_at for phase in visited.phases if phase.closes_at is not None)
 
 
 def _shown(boards: list[Leaderboard]) -> list[FinalBoard]:

@@ -152,9 +152,8 @@ def _quote(request: HttpRequest, visited: Visit) -> str:
     if number is None:
         return ""
     post = read_post(visited, number)
-    text = post.topic.announcement.body if post.is_opening and post.topic.announcement else post.body
     name = post.author.get_username() if post.author else "Somebody"
-    return quoted(text, name) if post.is_shown else ""
+    return quoted(post.text, name) if post.is_shown else ""
 
 
 @takes_images(may_send)

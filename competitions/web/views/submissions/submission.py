@@ -16,10 +16,15 @@ from accounts.views import person
 from audit.middleware import mark_organizing
 from competitions.catalog.models import Leaderboard
 from competitions.catalog.questions import answers_of_form, shown_answer
-from competitions.disclosure.outputs import DETAILED_RESULTS, may_download, programs_are_withheld, visible_streams
+from competitions.disclosure.outputs import (
+    DETAILED_RESULTS,
+    LogStream,
+    may_download,
+    programs_are_withheld,
+    visible_streams,
+)
 from competitions.disclosure.readers import Reader, reader_for
 from competitions.disclosure.receipts import disclosed_receipt
-from competitions.disclosure.streams import LogStream
 from competitions.factsheets.models import Question
 from competitions.factsheets.services import fact_sheet_questions
 from competitions.leaderboards.picks import may_choose, pick_add, pick_remove
