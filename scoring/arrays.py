@@ -153,12 +153,9 @@ def torch_common_dtype(first: AnyArray, second: AnyArray, names: tuple[str, str]
     """
     for array, name in zip((first, second), names, strict=True):
         if array.dtype.char not in _TORCH_KINDS or not array.dtype.isnative:
-            raise ScoringInputError(
-                "wrong_dtype",
-                name,
-                f"the official evaluator cannot read {array.dtype.str}",
-                "use native int16, int32, int64, float32 or float64",
-            )
+            what = f"the official evaluator cannot read {array.dtype.str}"
+            right = "use native int16, int32, int64, float32 or float64"
+            raise ScoringInputError("wrong_dtype", name, what, right)
     floats = [array.dtype for array in (first, second) if array.dtype.kind == "f"]
     return floats[0] if len(floats) == 1 else np.promote_types(first.dtype, second.dtype)
 

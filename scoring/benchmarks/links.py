@@ -128,12 +128,8 @@ def _require_items(positives: AnyArray, negatives: AnyArray) -> None:
     require_ndim(positives, "y_pred_pos", 1, "one dimension, (items,)")
     require_ndim(negatives, "y_pred_neg", 2, "two dimensions, (items, candidates)")
     if positives.shape[0] != negatives.shape[0]:
-        raise ScoringInputError(
-            "wrong_shape",
-            "y_pred_neg",
-            f"it has {negatives.shape[0]} rows",
-            f"give {positives.shape[0]}, one per positive",
-        )
+        what, right = f"it has {negatives.shape[0]} rows", f"give {positives.shape[0]}, one per positive"
+        raise ScoringInputError("wrong_shape", "y_pred_neg", what, right)
     require_rows(positives, "y_pred_pos")
     if negatives.shape[1] == 0:
         raise ScoringInputError("empty_input", "y_pred_neg", "it holds no candidates", "give at least one per item")

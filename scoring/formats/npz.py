@@ -203,12 +203,8 @@ def _require_plain_member(info: zipfile.ZipInfo, member: Member) -> None:
         )
     allowed = max(member.largest_bytes + _OVERHEAD_BYTES, _HARMLESS_BYTES)
     if info.file_size > allowed:
-        raise ScoringInputError(
-            "too_large",
-            info.filename,
-            f"it unpacks to {info.file_size:,} bytes",
-            f"the array {member.key} takes {member.largest_bytes:,}",
-        )
+        right = f"the array {member.key} takes {member.largest_bytes:,}"
+        raise ScoringInputError("too_large", info.filename, f"it unpacks to {info.file_size:,} bytes", right)
 
 
 def _read_header(archive: zipfile.ZipFile, info: zipfile.ZipInfo, member: Member, layout: Layout) -> Header:
@@ -221,12 +217,8 @@ def _read_header(archive: zipfile.ZipFile, info: zipfile.ZipInfo, member: Member
     promised, there = header.size_bytes + numbers, info.file_size
     if there != promised:
         code, held = ("truncated", "fewer") if there < promised else ("too_large", "more")
-        raise ScoringInputError(
-            code,
-            info.filename,
-            f"it holds {there:,} bytes, {held} than the {promised:,} its header promises",
-            _MADE_BY_US,
-        )
+        what = f"it holds {there:,} bytes, {held} than the {promised:,} its header promises"
+        raise ScoringInputError(code, info.filename, what, _MADE_BY_US)
     return header
 
 
@@ -280,12 +272,8 @@ def _require_shape(header: Header, member: Member, layout: Layout, name: str) ->
         return
     sibling = sibling_with_shape(layout, member, header.shape)
     if sibling is not None:
-        raise ScoringInputError(
-            "wrong_split",
-            name,
-            f"its shape {header.shape} is that of {sibling}",
-            f"upload the file for {layout.split}, shape {member.shape}",
-        )
+        what = f"its shape {header.shape} is that of {sibling}"
+        raise ScoringInputError("wrong_split", name, what, f"upload the file for {layout.split}, shape {member.shape}")
     raise ScoringInputError("wrong_shape", name, f"its shape is {header.shape}", f"it must be {member.shape}")
 
 

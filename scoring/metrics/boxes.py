@@ -31,22 +31,15 @@ BOXES: Final = Subject(
 
 def _boxes(cell: str, numbers: int, where: str) -> dict[str, Floats]:
     """The numbers of each class's boxes."""
-    words = cell.split()
+    words, right = cell.split(), f"write a class and {numbers} numbers for each"
     if len(words) % (numbers + 1):
-        raise ScoringInputError(
-            "out_of_range", where, "a cell is no list of boxes", f"write a class and {numbers} numbers for each"
-        )
+        raise ScoringInputError("out_of_range", where, "a cell is no list of boxes", right)
     boxes = defaultdict(list)
     try:
         for start in range(0, len(words), numbers + 1):
             boxes[words[start]].append([float(word) for word in words[start + 1 : start + numbers + 1]])
     except ValueError as error:
-        raise ScoringInputError(
-            "out_of_range",
-            where,
-            "a box holds something else than numbers",
-            f"write a class and {numbers} numbers for each",
-        ) from error
+        raise ScoringInputError("out_of_range", where, "a box holds something else than numbers", right) from error
     arrays = {name: np.array(values) for name, values in boxes.items()}
     if any(not np.isfinite(values).all() or values[:, -2:].min() < 0 for values in arrays.values()):
         raise ScoringInputError("out_of_range", where, "a box has no finite size", "write finite numbers, sizes from 0")

@@ -25,22 +25,16 @@ MASKS: Final = Subject(
 
 def _runs(code: str, where: str) -> Runs:
     """Starts and ends (exclusive), in order. An empty cell or ``-1`` is an empty mask."""
-    words = code.split()
+    words, right = code.split(), "write pairs of start and length"
     if words in ([], ["-1"]):
         return np.empty(0, np.int64), np.empty(0, np.int64)
     try:
         numbers = np.array(words, dtype=np.int64)
     except (ValueError, OverflowError) as error:
-        raise ScoringInputError(
-            "out_of_range",
-            where,
-            "a run-length code holds something else than whole numbers",
-            "write pairs of start and length",
-        ) from error
+        what = "a run-length code holds something else than whole numbers"
+        raise ScoringInputError("out_of_range", where, what, right) from error
     if len(numbers) % 2 or numbers.min() < 1 or numbers.max() > _MAX_PIXEL:
-        raise ScoringInputError(
-            "out_of_range", where, "a run-length code is no list of pairs from 1", "write pairs of start and length"
-        )
+        raise ScoringInputError("out_of_range", where, "a run-length code is no list of pairs from 1", right)
     order = np.argsort(numbers[::2], kind="stable")
     starts, ends = numbers[::2][order], (numbers[::2] + numbers[1::2])[order]
     if np.any(starts[1:] < ends[:-1]):

@@ -27,11 +27,8 @@ _BOUNDS: Final[dict[Kind, tuple[float, float]]] = {
 def rows_from_vectors(metric: Metric, inputs: Mapping[str, object]) -> Rows:
     """The labelled rows of the arrays ``y_true`` and ``y_pred``; NaN in ``y_true`` means "not labelled".
 
-    Raises
-    ------
-    ScoringInputError
-        Unequal lengths, not one-dimensional, no rows, no label, NaN or infinite predictions, fractions where the metric
-        compares classes, labels other than 0 and 1 where it has two.
+    Raises `ScoringInputError` for unequal lengths, not one-dimensional, no rows, no label, NaN or infinite predictions,
+    fractions where the metric compares classes, labels other than 0 and 1 where it has two.
 
     >>> from scoring.metrics import metric
     >>> rows_from_vectors(metric("accuracy"), {"y_true": [7, 9], "y_pred": [9, 9]}).truth.tolist()

@@ -41,16 +41,9 @@ def check_table(
 ) -> TableReport:
     """A report on a right table.
 
-    Parameters
-    ----------
-    ids : the ids that are asked for (`scoring.tables.align.read_ids` of the sample submission); without them only repeats
-        and the number of rows are looked at
-    filename : the name that its owner gave the file
-
-    Raises
-    ------
-    ScoringInputError
-        The first fault, with the first five ids or lines.
+    `ids` are those that are asked for (`scoring.tables.align.read_ids` of the sample submission); without them only
+    repeats and the number of rows are looked at. `filename` is the name that its owner gave the file. Raises
+    `ScoringInputError` for the first fault, with the first five ids or lines.
 
     >>> import tempfile
     >>> from scoring.tables.reading.files import write_table

@@ -36,12 +36,8 @@ def metrics_for(preview: TablePreview, targets: Sequence[str]) -> tuple[Metric, 
     known = {column.name for column in preview.columns}
     absent = [name for name in targets if name not in known]
     if absent or not targets:
-        raise ScoringInputError(
-            "missing_column",
-            "targets",
-            f"{join_values(absent) or 'no column'} is named",
-            f"choose from {join_values(sorted(known))}",
-        )
+        what, right = f"{join_values(absent) or 'no column'} is named", f"choose from {join_values(sorted(known))}"
+        raise ScoringInputError("missing_column", "targets", what, right)
     columns = [preview.column(name) for name in targets]
     likely = _likely_groups(columns)
     fitting = [metric for metric in METRICS.values() if _fits(metric, columns)]

@@ -103,23 +103,15 @@ def distinct_classes(column: pl.Series) -> tuple[Value, ...]:
     >>> distinct_classes(pl.Series("c", [2.0, 1.0])), distinct_classes(pl.Series("c", [1, 1])), distinct_classes(pl.Series("c", ["b", "a"]))
     ((1, 2), (0, 1), ('a', 'b'))
     """
-    values = column.drop_nulls()
+    values, right = column.drop_nulls(), "choose another metric or column"
     if values.dtype.is_numeric():
         if values.dtype.is_float() and not (values == values.floor()).all():
-            raise ScoringInputError(
-                "wrong_type",
-                ascii(column.name),
-                "it holds fractions, so it is no class",
-                "choose another metric or column",
-            )
+            what = "it holds fractions, so it is no class"
+            raise ScoringInputError("wrong_type", ascii(column.name), what, right)
         numbers = values.unique().cast(pl.Int64, strict=False)
         if numbers.null_count():
-            raise ScoringInputError(
-                "wrong_type",
-                ascii(column.name),
-                "it holds NaN, infinity or numbers of more than 64 bits, so it is no class",
-                "choose another metric or column",
-            )
+            what = "it holds NaN, infinity or numbers of more than 64 bits, so it is no class"
+            raise ScoringInputError("wrong_type", ascii(column.name), what, right)
         whole = set(numbers.to_list())
         return tuple(sorted(whole | {0, 1} if whole <= {0, 1} else whole))
     return tuple(sorted(values.unique().cast(pl.String).to_list()))

@@ -66,11 +66,8 @@ class OwnMetric:
             if _is_visible(error):
                 raise MetricRefused(_plain(str(error))) from error
             traceback.print_exc()
-            raise _bad(
-                "score",
-                f"it raised {type(error).__name__}: {str(error)[:MAX_MESSAGE]}",
-                "see the log, and mend the file",
-            ) from error
+            what = f"it raised {type(error).__name__}: {str(error)[:MAX_MESSAGE]}"
+            raise _bad("score", what, "see the log, and mend the file") from error
         return _finite(value)
 
 
@@ -118,11 +115,8 @@ def _load(path: Path) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except ModuleNotFoundError as error:
-        raise _bad(
-            path.name,
-            f"it imports {error.name}, which is not installed here",
-            "name an image that holds it, or do without",
-        ) from error
+        what = f"it imports {error.name}, which is not installed here"
+        raise _bad(path.name, what, "name an image that holds it, or do without") from error
     except (Exception, SystemExit) as error:
         traceback.print_exc()
         raise _bad(path.name, f"importing it raised {type(error).__name__}: {error}", "mend the file") from error

@@ -61,13 +61,8 @@ def with_usage(
 ) -> pl.DataFrame:
     """The table with a column ``Usage``: `fraction` of the rows ``Public``, the others ``Private``.
 
-    Parameters
-    ----------
-    fraction : above 0 and below 1
-    seed : the same seed gives the same rows, whatever machine
-    stratify : a column whose values (numbers: tenths) are shared out evenly
-    group : a column whose equal values stay together, such as a patient or a series
-
+    `fraction` is above 0 and below 1; the same `seed` gives the same rows anywhere. `stratify` names a column whose
+    values (numbers: tenths) are shared out evenly, `group` one whose equal values stay together, such as a patient.
     Raises `ScoringInputError` (``bad_parameter``, ``missing_column``), also where one part would be empty.
 
     >>> with_usage(pl.DataFrame({"id": range(4)}), fraction=0.5, seed=1)["Usage"].to_list().count("Public")
@@ -115,12 +110,9 @@ def read_instants(column: pl.Series) -> pl.Series | None:
 def with_usage_by_time(table: pl.DataFrame, *, column: str, cut: datetime) -> pl.DataFrame:
     """The table with a column ``Usage``: rows before `cut` ``Public``, the others ``Private``.
 
-    Parameters
-    ----------
-    column : dates or instants, those of text in the form 2026-05-01 or 2026-05-01T10:00, in UTC
-    cut : in UTC, without a time zone
-
-    Raises `ScoringInputError` (``missing_column``, ``bad_parameter``), also where one part would be empty.
+    `column` holds dates or instants, those of text in the form 2026-05-01 or 2026-05-01T10:00, in UTC; so is `cut`,
+    without a time zone. Raises `ScoringInputError` (``missing_column``, ``bad_parameter``), also where one part would be
+    empty.
 
     >>> table = pl.DataFrame({"day": ["2026-05-01", "2026-05-02"]})
     >>> with_usage_by_time(table, column="day", cut=datetime(2026, 5, 2))["Usage"].to_list()

@@ -170,12 +170,8 @@ def reference_for(
         raise ScoringInputError("bad_parameter", "metrics", "there is none", "choose at least one")
     for metric, other in zip(chosen, schemas, strict=True):
         if other != schemas[0]:
-            raise ScoringInputError(
-                "bad_parameter",
-                metric.name,
-                f"it needs other predictions than {chosen[0].name}",
-                "choose metrics of one kind",
-            )
+            what = f"it needs other predictions than {chosen[0].name}"
+            raise ScoringInputError("bad_parameter", metric.name, what, "choose metrics of one kind")
     keys = [metric.key for metric in chosen]
     if len(set(keys)) < len(keys):
         raise ScoringInputError("bad_parameter", "metrics", "two have the same key", "give each a key of its own")

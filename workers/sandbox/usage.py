@@ -108,14 +108,8 @@ def _larger(first: int | None, second: int | None) -> int | None:
 class UsageSampler(threading.Thread):
     """Adds a sample a second to a series until it is stopped.
 
-    What cannot be read leaves a gap; it never ends the stage.
-
-    Parameters
-    ----------
-    read : callable
-        The figures now; cheap.
-    started : float
-        `time.monotonic()` when the stage began, which may be long ago for one that was adopted.
+    What cannot be read leaves a gap; it never ends the stage. `read` gives the figures now, and is cheap. `started` is
+    `time.monotonic()` when the stage began, which may be long ago for one that was adopted.
     """
 
     def __init__(

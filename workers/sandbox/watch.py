@@ -22,18 +22,10 @@ class Watch(threading.Thread):
 
     So a change of the host's time moves no limit. None of its calls may end it before the container: without it no limit of time holds.
 
-    Parameters
-    ----------
-    kill : callable
-        Ends the container; called again every half second until `ended` is called, since an engine may be busy.
-    deadline : float
-        `time.monotonic()` of the wall limit.
-    overgrown : callable
-        Called twice a second; the reason that it gives, if any, ends the container.
-    unwanted : callable
-        Called twice a second; True ends the container as `cancelled`.
-    on_kill : callable
-        Called with the reason before the first kill, so that it can be kept for the next process.
+    `kill` ends the container, and is called again every half second until `ended` is called, since an engine may be busy.
+    `deadline` is `time.monotonic()` of the wall limit. `overgrown` and `unwanted` are called twice a second: a reason of
+    the first ends the container, as True of the second does, as `cancelled`. `on_kill` is called with the reason before
+    the first kill, so that it can be kept for the next process.
     """
 
     def __init__(

@@ -167,12 +167,8 @@ def _name_columns(table: pl.DataFrame, layout: Layout) -> pl.DataFrame:
         raise ScoringInputError("unknown_format", "the header", what, right)
     for place, name in enumerate(layout.names):
         if not name.strip() and not _is_blank(table.to_series(place)):
-            raise ScoringInputError(
-                "extra_column",
-                "the header",
-                f"column {place + 1:,} has no name",
-                "name it, or leave it out (pandas writes its index unless index=False is given)",
-            )
+            right = "name it, or leave it out (pandas writes its index unless index=False is given)"
+            raise ScoringInputError("extra_column", "the header", f"column {place + 1:,} has no name", right)
     table = table.drop([given for given, name in zip(table.columns, layout.names, strict=True) if not name.strip()])
     table.columns = [name for name in layout.names if name.strip()]
     return table

@@ -57,13 +57,8 @@ def table_format(filename: str) -> Format:
     name = PurePath(filename.lower())
     plain = PurePath(name.stem) if name.suffix in (".gz", ".zst") else name
     if plain.suffix not in _ENDINGS:
-        endings = ", ".join(sorted(_ENDINGS))
-        raise ScoringInputError(
-            "wrong_file_name",
-            ascii(filename[:120]),
-            "its ending is none of a table",
-            f"use {endings}, perhaps with .gz or .zst behind, or one such file in a .zip",
-        )
+        right = f"use {', '.join(sorted(_ENDINGS))}, perhaps with .gz or .zst behind, or one such file in a .zip"
+        raise ScoringInputError("wrong_file_name", ascii(filename[:120]), "its ending is none of a table", right)
     return _ENDINGS[plain.suffix]
 
 

@@ -104,16 +104,9 @@ def _first_places(chosen: pl.Series, place: Place) -> str:
 def read_table(path: Path, *, filename: str | None = None, types: Types | None = None) -> pl.DataFrame:
     """The table in the file, with the types that its values suggest.
 
-    Parameters
-    ----------
-    path : where the file lies
-    filename : the name that its owner gave it; by default the last part of `path`
-    types : types by column, for a text file whose columns are known
-
-    Raises
-    ------
-    ScoringInputError
-        No table, two files in a zip, damaged or too large; a cell that is not of its given type.
+    `filename` is the name that its owner gave it, by default the last part of `path`; `types` are those by column, for a
+    text file whose columns are known. Raises `ScoringInputError` for no table, two files in a zip, a damaged file or one
+    that is too large, and for a cell that is not of its given type.
 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "p.csv"

@@ -28,13 +28,8 @@ DAY_S: Final = 86400.0
 class OwnImages:
     """A record for each image that was brought to this host for a team.
 
-    Images that were here before have none, and stay.
-
-    Parameters
-    ----------
-    max_bytes, max_age_s : int, float
-        `trim` removes images that were not used for so long, and those used longest ago while all together take more, or while the
-        disk of `engine_root` can take too few files.
+    Images that were here before have none, and stay. `trim` removes images that were not used for `max_age_s`, and those
+    used longest ago while all take more than `max_bytes`, or while the disk of `engine_root` can take too few files.
     """
 
     def __init__(

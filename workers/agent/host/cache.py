@@ -30,14 +30,9 @@ class StagingCache:
     An entry is used after a start of the host only when `settle` had seen it to the disk: a power cut leaves files of the
     right names with holes in them, which nobody would notice.
 
-    Parameters
-    ----------
-    max_bytes, reserve_bytes : int
-        `trim` drops what no run needs while more than the one is kept, or less than the other, or too few inodes, are free.
-    may_make_room : callable
-        Set later where not every run has acquired yet what it uses: `make_room` drops nothing until it says so.
-    boot : str
-        Changes with every start of the host.
+    `trim` drops what no run needs while more than `max_bytes` are kept, or less than `reserve_bytes`, or too few inodes,
+    are free. `may_make_room` is set later where not every run has acquired yet what it uses: `make_room` drops nothing
+    until it says so. `boot` changes with every start of the host.
     """
 
     def __init__(self, folder: Path, *, max_bytes: int, reserve_bytes: int = 0, boot: str | None = None) -> None:
