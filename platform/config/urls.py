@@ -12,7 +12,7 @@ from django.views.decorators.cache import cache_page
 
 from competitions.codabench_api.uploads import DatasetDownload
 from competitions.mcp.views import Mcp
-from competitions.web.entrances import SITEMAPS, llms, robots, skill
+from competitions.web.site_files import SITEMAPS, llms, robots, skill
 from config import metrics
 from config.styleguide import styleguide
 

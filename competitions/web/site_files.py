@@ -1,4 +1,4 @@
-"""Entrances for programs: sitemap and `robots.txt` for search engines, `llms.txt` for agents."""
+"""Files for programs that read the site: sitemap and `robots.txt`; `/llms.txt` and `SKILL.md` for agents."""
 
 from functools import cache
 from typing import Final
