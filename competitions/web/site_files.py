@@ -1,4 +1,4 @@
-"""Files for programs that read the site: sitemap and `robots.txt`; `/llms.txt` and `SKILL.md` for agents."""
+"""Files for programs that read the site: sitemap, `robots.txt`, `/llms.txt` and `SKILL.md`."""
 
 from functools import cache
 from typing import Final
