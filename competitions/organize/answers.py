@@ -162,7 +162,7 @@ class Plan(TypedDict):
 
 Values = Mapping[str, object]
 
-# Names of the files that are written.
+# Names of the files that the guided path writes for a table.
 SAMPLE_ROLE: Final = "sample_submission"
 SAMPLE: Final = "sample_submission.csv"
 BASELINE: Final = "constant_baseline.csv"
