@@ -11,13 +11,12 @@ import pytest
 
 from tests.cluster.conftest import MEASURED
 from tests.cluster.slurm import IDLE_S, NODES, ClusterSite, elapsed
-from tests.faults.cluster import trials
 from tests.faults.parts import wait_for
+from tests.soak import SOAKS, in_soak
 
 Runs = dict[uuid.UUID, float]
-IS_SOAK = trials() > 1
 LONG_S = 240  # a program that the test wakes
-AWAY_S = 60 if IS_SOAK else 4
+AWAY_S = 60 if SOAKS else 4
 
 
 @pytest.fixture(autouse=True)
@@ -80,7 +79,7 @@ def test_a_wrong_file_is_told_of_while_runs_wait_and_a_right_one_never_starts_a_
 
     cluster.configure()
     seen: set[str] = set()
-    for _ in range(3 if IS_SOAK else 2):
+    for _ in range(3 if SOAKS else 2):
         launchers = cluster.launch(), cluster.launch()
         until = time.monotonic() + 2.5
         while time.monotonic() < until:
@@ -204,7 +203,7 @@ def test_two_jobs_on_one_node_never_share_a_gpu(cluster: ClusterSite) -> None:
     assert outputs[2] == "[]", "a job without a GPU uses none"
 
 
-@pytest.mark.skipif(not IS_SOAK, reason="`make soak` runs it")
+@in_soak
 @pytest.mark.timeout(1200)
 def test_two_hundred_runs_on_eight_slots(cluster: ClusterSite) -> None:
     cluster.configure(maximum=8)

@@ -23,6 +23,7 @@ from core.serving.exchange import ALLOWANCE_S, BYTES_PER_S, LONGEST_S, SMALL_S, 
 from core.serving.receiving import UNASKED_BYTES, Admission
 from tests import migrated
 from tests.services import REPOSITORY, accepts_connections, free_port
+from tests.soak import mostly_in_soak
 
 THREADS = 16
 COUNT = 12 * THREADS
@@ -112,6 +113,12 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
             server.terminate()
 
 
+ALWAYS = (
+    "an answer that is not taken",
+    "a form that trickles",
+    "a form without a length",
+    "an upload that stops after a burst",
+)
 BEGUN: dict[str, tuple[Callable[[Served], bytes], int]] = {  # what is sent at once, then in each second
     "nothing": (lambda site: b"", 0),
     "a head that does not end": (lambda site: b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-A: ", 10),
@@ -125,10 +132,9 @@ BEGUN: dict[str, tuple[Callable[[Served], bytes], int]] = {  # what is sent at o
 }
 
 
-@pytest.mark.parametrize(("begin", "per_second"), BEGUN.values(), ids=list(BEGUN))
-def test_health_and_pages_answer_while_many_more_clients_than_threads_are_slow(
-    served: Served, begin: Callable[[Served], bytes], per_second: int
-) -> None:
+@pytest.mark.parametrize("name", mostly_in_soak(BEGUN, always=ALWAYS))
+def test_health_and_pages_answer_while_many_more_clients_than_threads_are_slow(served: Served, name: str) -> None:
+    begin, per_second = BEGUN[name]
     with ExitStack() as stack, ThreadPoolExecutor(1) as pool:
         clients = [stack.enter_context(socket.create_connection(("127.0.0.1", served.port), 5)) for _ in range(COUNT)]
         for client in clients:

@@ -18,6 +18,7 @@ import pytest
 from tests.faults.cluster import HEARTBEAT_S, LEASE_S, RECONCILE_S, Cluster, trials
 from tests.faults.conftest import TABLE, Row
 from tests.faults.parts import WorkerHost, wait_for
+from tests.soak import in_soak
 
 Runs = dict[uuid.UUID, float]
 HELD = ("leased", "preparing", "ingesting", "scoring")
@@ -67,7 +68,6 @@ def attempts(cluster: Cluster, run: uuid.UUID) -> int:
 
 
 repeated = pytest.mark.parametrize("number", range(trials()))
-in_soak = pytest.mark.skipif(trials() == 1, reason="`make soak` runs this variant")
 
 
 @repeated
@@ -202,7 +202,7 @@ def full_disk(host: WorkerHost, room: str = NO_ROOM_FOR_AN_OUTPUT) -> Iterator[N
 
 
 @repeated
-@pytest.mark.parametrize("room", [NO_ROOM_FOR_AN_OUTPUT, NO_ROOM_FOR_A_FOLDER])
+@pytest.mark.parametrize("room", [NO_ROOM_FOR_AN_OUTPUT, pytest.param(NO_ROOM_FOR_A_FOLDER, marks=in_soak)])
 def test_a_workers_full_disk_sends_its_runs_elsewhere(cluster: Cluster, room: str, number: int) -> None:
     sick = cluster.hosts[0]
     with full_disk(sick, room), trial(cluster, "worker's disk full", count=4) as experiment:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import zipfile
 from collections.abc import Callable
@@ -42,6 +41,7 @@ from tests.answers import read_result
 from tests.background import run_background
 from tests.integration.workers.harness import Bench, Outcome, make_worker
 from tests.scenario import lease
+from tests.soak import in_soak
 
 R_IMAGE = "podium/r:1"
 
@@ -159,7 +159,7 @@ def test_one_code_is_run_on_every_graph_and_scored_by_two_metrics(benchmark_site
     assert len([key for key in values if key.startswith("acc@")]) == len(autograph.GRAPHS)
 
 
-@pytest.mark.skipif(not os.environ.get("PODIUM_ALL_DEMOS"), reason="builds an image with R: `make soak`")
+@in_soak  # builds an image with R
 def test_programs_and_submission_in_r(benchmark_site: Make, r_image: str) -> None:
     site = benchmark_site(deconbench.build_bundle)
     submission = site.submit(package_folder(deconbench_small) / "baseline")

@@ -13,8 +13,9 @@ import pytest
 
 from config.demo.content import DEFAULT, DEMOS
 from tests.services import REPOSITORY
+from tests.soak import mostly_in_soak
 
-NAMES = sorted(DEMOS) if os.environ.get("PODIUM_ALL_DEMOS") else [DEFAULT]
+NAMES = mostly_in_soak(sorted(DEMOS), always=[DEFAULT])
 
 
 @pytest.mark.timeout(1260)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -16,6 +15,7 @@ import pytest
 
 from examples.pcqm4mv2_small import bundle
 from tests.integration.workers.harness import MIB, Bench, Outcome, make_worker
+from tests.soak import in_soak
 from workers.agent.environments.images import OwnImages
 from workers.protocol.files.image_archive import ArchiveLimits, check_archive
 
@@ -85,7 +85,7 @@ def test_a_network_with_weights_apart_from_its_code_is_scored(bench: Bench, comp
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.skipif(not os.environ.get("PODIUM_ALL_DEMOS"), reason="builds an image of 2 GB: `make soak`")
+@in_soak  # builds an image of 2 GB
 def test_a_network_in_pytorch_runs_in_the_image_that_its_team_built(
     bench: Bench, competition: Path, tmp_path: Path
 ) -> None:

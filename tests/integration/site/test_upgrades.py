@@ -11,11 +11,12 @@ import pytest
 from scripts.checks.released_migrations import RELEASED
 from tests.released import POSTGRES, SQLITE, go_on, stored_site
 from tests.services import REPOSITORY
+from tests.soak import in_soak
 
 LAST = list(json.loads((REPOSITORY / RELEASED).read_text()))[-1]
 
 
-@pytest.mark.parametrize("engine", [SQLITE, POSTGRES])
+@pytest.mark.parametrize("engine", [pytest.param(SQLITE, marks=in_soak), POSTGRES])
 def test_a_site_goes_on_after_an_upgrade_with_the_run_that_was_in_progress(
     engine: str, tmp_path: Path, postgres_url: str
 ) -> None:
