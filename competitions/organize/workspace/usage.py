@@ -91,6 +91,6 @@ def competition_usage(competition: Competition, month: Month, *, now: datetime) 
     """The use of one competition, on whichever queues."""
     usage = _monthly(slots_in(month, now=now).filter(competition=competition), month, now)
     if month != Month.at(now):
-        return replace(usage, later=month.after)
+        return usage
     left = allowance(competition, now=now)
     return replace(usage, allowance=left if left.given is not None else None, spent_at=left.spent_at(now))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from datetime import UTC, datetime, timedelta
 from io import StringIO
 
@@ -250,6 +251,11 @@ def test_the_pages_show_what_compute_cost(gpu_site: Scenario) -> None:
         before = Month.at(site.now).before
         assert "No run has been on a worker" in page_words(admin.get(queue_url, {"month": str(before)}))
         assert admin.get(queue_url, {"month": "soon"}).status_code == 400
+        after, own_url = Month.at(site.now).after, reverse("organize:usage", args=[site.competition.slug])
+        for url, client in ((queue_url, admin), (own_url, host)):
+            for month, offers_later in ((before, True), (after.before, False), (after, False)):
+                links = re.findall(r"\?month=([0-9-]+)#compute", client.get(url, {"month": str(month)}).content.decode())
+                assert links == [str(month.before), *([str(month.after)] if offers_later else [])]
         for url, client in (
             (reverse("organize:queue-usage-csv", args=[site.queue.name]), admin),
             (reverse("organize:usage-csv", args=[site.competition.slug]), host),
