@@ -254,7 +254,9 @@ def test_the_pages_show_what_compute_cost(gpu_site: Scenario) -> None:
         after, own_url = Month.at(site.now).after, reverse("organize:usage", args=[site.competition.slug])
         for url, client in ((queue_url, admin), (own_url, host)):
             for month, offers_later in ((before, True), (after.before, False), (after, False)):
-                links = re.findall(r"\?month=([0-9-]+)#compute", client.get(url, {"month": str(month)}).content.decode())
+                links = re.findall(
+                    r"\?month=([0-9-]+)#compute", client.get(url, {"month": str(month)}).content.decode()
+                )
                 assert links == [str(month.before), *([str(month.after)] if offers_later else [])]
         for url, client in (
             (reverse("organize:queue-usage-csv", args=[site.queue.name]), admin),
