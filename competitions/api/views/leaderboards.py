@@ -5,6 +5,7 @@ from urllib.parse import quote
 
 from django.contrib.auth.models import AnonymousUser
 from django.core.cache import caches
+from django.db.models import Prefetch
 from django.http import Http404, HttpResponseBase, HttpResponseNotModified
 from django.shortcuts import get_object_or_404
 from drf_spectacular.types import OpenApiTypes
@@ -28,8 +29,9 @@ from competitions.leaderboards.reading.uncertainty import board_uncertainty, row
 from competitions.winners.models import Place
 from competitions.winners.models import State as PlaceState
 
-# What says who sees a phase's boards; all else of it is read where a page is put together.
+# What says who sees a phase's boards, and which version they have; all else of it is read where a page is put together.
 SEEN_BY: Final = ("slug", "visibility", "revealed_at", "competition", "competition__slug", "competition__is_published")
+BOARD_SEEN_BY: Final = ("phase", "index", "key", "version", "visibility", "is_hidden", "has_sealed_keys")
 BOARD = OpenApiParameter("board", str, description="Key of a board of the phase; its main one where it is left out.")
 
 
@@ -39,9 +41,10 @@ class BoardView(ApiView):
     serializer_class: type[BaseSerializer[Any]] = s.LeaderboardOut
 
     def board(self, slug: str, phase_slug: str, *, is_whole: bool = True) -> Leaderboard:
-        """The requested board; one that is not whole has its version, no columns, and little of its phase."""
+        """The requested board; one that is not whole has what names it, its version and who sees it."""
         phase = _phase(self.request.user, slug, phase_slug, is_whole=is_whole)
-        load_boards([phase], columns=is_whole)
+        if is_whole:
+            load_boards([phase])
         key = self.request.query_params.get("board")
         board = next((candidate for candidate in phase.leaderboards.all() if not key or candidate.key == key), None)
         if board is None:
@@ -55,7 +58,8 @@ def _phase(user: User | AnonymousUser, slug: str, phase_slug: str, *, is_whole: 
     """A phase that the asker sees. Raises `Http404`."""
     rows = Phase.objects.select_related("competition")
     if not is_whole:
-        rows = rows.only(*SEEN_BY)
+        boards = Prefetch("leaderboards", Leaderboard.objects.only(*BOARD_SEEN_BY))
+        rows = rows.only(*SEEN_BY).prefetch_related(boards)
     phase = get_object_or_404(rows, competition__slug=slug, slug=phase_slug)
     if not phase.competition.is_visible_to(user):
         raise Http404
