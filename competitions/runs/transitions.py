@@ -14,7 +14,7 @@ from competitions.runs.queue.ranking import enter_queue
 from competitions.submissions.models import Submission
 from competitions.submissions.quota import smoke_allowance
 from competitions.submissions.signals import submission_settled
-from competitions.submissions.states import FINAL, HELD, REASONS, Reason, State
+from competitions.submissions.states import FINAL, HELD, LIVE, REASONS, Reason, State
 from workers.protocol.stages import StageName
 
 _BEFORE_START: Final = (State.LEASED, State.PREPARING)  # of a held run: none of its containers has started
@@ -191,16 +191,7 @@ def submission_status(runs: list[Run]) -> tuple[State, str]:
     for state in (State.FAILED, State.CANCELLED):  # one failed task decides, once nothing runs any more
         if state in states and all(other in FINAL for other in states):
             return state, next(run.reason for run in runs if run.state == state)
-    order = [
-        State.CHECKING,
-        State.UNSTARTED,
-        State.QUEUED,
-        State.LEASED,
-        State.PREPARING,
-        State.INGESTING,
-        State.SCORING,
-        State.FINISHED,
-    ]
+    order = [*LIVE, State.FINISHED]
     live = [state for state in states if state in order]
     return min(live, key=order.index), ""
 
