@@ -3,9 +3,10 @@
 import struct
 import sys
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
-from django.db.models import Count, Max
+from django.db.models import Count, F, Max, QuerySet, Window
+from django.db.models.functions import Rank
 
 from competitions.catalog.models import Column, Leaderboard
 from competitions.disclosure.scores import scores_are_public
@@ -149,6 +150,21 @@ def entry_rank(entry: Entry) -> int | None:
     if entry.tie_key:  # counted apart: each is a range of the index
         better += ranked.filter(rank_value=entry.rank_value, tie_key__lt=entry.tie_key).count()
     return better + 1
+
+
+def ranked_entries(board: Leaderboard) -> QuerySet[Any]:
+    """The ranked rows of a board in order, each with its `rank`."""
+    order = "rank_value", "tie_key"
+    ranked = Entry.objects.filter(leaderboard=board, is_baseline=False).order_by(*order)
+    return ranked.annotate(rank=Window(Rank(), order_by=[F(name).asc() for name in order]))
+
+
+def team_ranks(board: Leaderboard) -> dict[int, int]:
+    """Each team's best rank."""
+    ranks: dict[int, int] = {}
+    for team, rank in ranked_entries(board).values_list("team", "rank"):
+        ranks.setdefault(team, rank)
+    return ranks
 
 
 def outcomes_record(boards: Sequence[Leaderboard], submission: Submission) -> None:
