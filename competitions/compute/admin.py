@@ -10,8 +10,16 @@ from django.utils.html import format_html_join
 from django.utils.safestring import mark_safe
 from django.utils.timesince import timesince
 
-from competitions.compute.launchers import launcher_issue_token, launcher_revoke_token, problem_words, queue_problems
-from competitions.compute.models import ClusterJob, ComputeWorker, Launcher, Queue, queue_give
+from competitions.compute.launchers import problem_words, queue_problems
+from competitions.compute.models import (
+    ClusterJob,
+    ComputeWorker,
+    Launcher,
+    Queue,
+    issue_token,
+    queue_give,
+    revoke_token,
+)
 from competitions.compute.workers import drain_workers, release_workers, undrain_workers
 from core.guarded_admin import GuardedAdmin, History, ReadOnlyAdmin
 
@@ -166,14 +174,14 @@ class LauncherAdmin(GuardedAdmin):
     @admin.action(description="Make a new token, shown once; the old one ends", permissions=["decide"])
     def issue_token(self, request: HttpRequest, queryset: QuerySet[Launcher]) -> None:
         for launcher in queryset:
-            secret = launcher_issue_token(launcher)
+            secret = issue_token(launcher)
             self.log_change(request, launcher, "Made a new token.")
             self.message_user(request, f"Token of {launcher}, shown only now: {secret}", messages.WARNING)
 
     @admin.action(description="End the token", permissions=["decide"])
     def revoke_token(self, request: HttpRequest, queryset: QuerySet[Launcher]) -> None:
         for launcher in queryset:
-            launcher_revoke_token(launcher)
+            revoke_token(launcher)
             self.log_change(request, launcher, "Ended its token.")
         self.message_user(request, "No launcher is let in with these tokens any more.")
 

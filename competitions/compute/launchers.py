@@ -1,6 +1,5 @@
 """Launchers of clusters: their tokens, and the jobs that they report."""
 
-import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -39,20 +38,6 @@ LAUNCHER_IN_USE: Final = RefusalKind(
     "A launcher with this token reports as {source}, {ago} seconds ago, and this one is {other}. Two of them would each start jobs for the "
     "same runs. Stop one, or make a launcher of its own for it.",
 )
-
-
-def launcher_issue_token(launcher: Launcher) -> str:
-    """Make a new token for a launcher and return it, once; the old one ends at that moment."""
-    secret = "podiuml_" + secrets.token_urlsafe(32)
-    launcher.token_digest = digest(secret)
-    launcher.save(update_fields=["token_digest"])
-    return secret
-
-
-def launcher_revoke_token(launcher: Launcher) -> None:
-    """End a launcher's token."""
-    launcher.token_digest = ""
-    launcher.save(update_fields=["token_digest"])
 
 
 def launcher_by_token(secret: str) -> Launcher | None:

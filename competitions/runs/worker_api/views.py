@@ -54,8 +54,6 @@ OUTPUT_NAMES = (
     "scoring.log",
 )
 
-NOBODY = UUID(int=0)
-
 View = Callable[..., HttpResponseBase]
 
 UNAUTHORIZED: Final = RefusalKind(401, "unauthorized", "{detail}")
@@ -157,14 +155,16 @@ def require_same_lease(lease: Lease, message: Heartbeat | Complete | Release) ->
             raise InvalidResult(f"'{name}' is {ascii(value)[:80]}, and the token is that of {expected}.")
 
 
-def _room_of_queue(request: HttpRequest) -> int:
-    token_queue(request)
-    return message_limit(request)
+def message_room(token_holder: Callable[..., object]) -> Callable[..., int]:
+    """The room of a message, once the holder of its token is known, for `worker_view`."""
 
+    def room(request: HttpRequest, **named: Any) -> int:
+        token_holder(request, **named)
+        if announced_bytes(request) > BODY_LIMIT_BYTES:
+            raise InvalidResult(f"The body is larger than {BODY_LIMIT_BYTES:,} bytes.")
+        return BODY_LIMIT_BYTES
 
-def _room_of_lease(request: HttpRequest, run_id: UUID) -> int:
-    token_lease(request, run_id)
-    return message_limit(request)
+    return room
 
 
 def _room_of_output(request: HttpRequest, run_id: UUID, name: str) -> int:
@@ -172,13 +172,6 @@ def _room_of_output(request: HttpRequest, run_id: UUID, name: str) -> int:
     if announced_bytes(request) > limit_bytes:
         raise OUTPUT_TOO_LARGE(limit_bytes=limit_bytes)
     return limit_bytes
-
-
-def message_limit(request: HttpRequest) -> int:
-    """The most bytes that a message may have. Raises `InvalidResult` for a larger one."""
-    if announced_bytes(request) > BODY_LIMIT_BYTES:
-        raise InvalidResult(f"The body is larger than {BODY_LIMIT_BYTES:,} bytes.")
-    return BODY_LIMIT_BYTES
 
 
 def json_body(request: HttpRequest) -> Any:
@@ -191,8 +184,7 @@ def json_body(request: HttpRequest) -> Any:
 
 def body_message(request: HttpRequest, model: type[M]) -> M:
     """The body as this message. Raises `InvalidResult`."""
-    body = json_body(request)
-    return message_from(model, body)
+    return message_from(model, json_body(request))
 
 
 def message_from(model: type[M], body: object) -> M:
@@ -208,7 +200,7 @@ def as_json(message: Message) -> dict[str, object]:
     return message.model_dump(mode="json", exclude_unset=True)
 
 
-@worker_view("POST", _room_of_queue)
+@worker_view("POST", message_room(token_queue))
 def register(request: HttpRequest) -> HttpResponse:
     queue = token_queue(request)
     body = json_body(request)
@@ -242,11 +234,11 @@ def register(request: HttpRequest) -> HttpResponse:
     return JsonResponse(as_json(answer))
 
 
-@worker_view("POST", _room_of_queue)
+@worker_view("POST", message_room(token_queue))
 def claim(request: HttpRequest) -> HttpResponse:
     queue = token_queue(request)
     message = body_message(request, Claim)
-    worker = queue.workers.filter(key=_uuid(message.worker_id) or NOBODY).order_by("pk").first()
+    worker = queue.workers.filter(key=_uuid(message.worker_id)).order_by("pk").first()
     if worker is None:
         raise UNAUTHORIZED(detail="This worker is not registered on the token's queue. Register first.")
     now = timezone.now()
@@ -286,14 +278,15 @@ def _report(
     ComputeWorker.objects.filter(pk=worker.pk).update(last_seen_at=now, slot_faults=faults, images=images)
 
 
-def _uuid(value: str) -> UUID | None:
+def _uuid(value: str) -> UUID:
+    """The key; nobody's for a text that is none."""
     try:
         return UUID(value)
     except ValueError:
-        return None
+        return UUID(int=0)
 
 
-@worker_view("POST", _room_of_lease)
+@worker_view("POST", message_room(token_lease))
 def heartbeat(request: HttpRequest, run_id: UUID) -> HttpResponse:
     lease = token_lease(request, run_id)
     beat = body_message(request, Heartbeat)
@@ -372,7 +365,7 @@ def output(request: HttpRequest, run_id: UUID, name: str) -> HttpResponse:
     return JsonResponse({"sha256": stored.sha256, "size_bytes": stored.size_bytes})
 
 
-@worker_view("POST", _room_of_lease)
+@worker_view("POST", message_room(token_lease))
 def complete(request: HttpRequest, run_id: UUID) -> HttpResponse:
     lease = token_lease(request, run_id)
     answer = body_message(request, Complete)
@@ -391,7 +384,7 @@ def _columns_at_claim(run_id: UUID) -> list[str]:
     return columns or []
 
 
-@worker_view("POST", _room_of_lease)
+@worker_view("POST", message_room(token_lease))
 def release(request: HttpRequest, run_id: UUID) -> HttpResponse:
     lease = token_lease(request, run_id)
     message = body_message(request, Release)
