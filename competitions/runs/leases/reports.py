@@ -25,11 +25,10 @@ from competitions.runs.refusals import AttemptAnswered, LeaseLost
 from competitions.runs.transitions import record_attempt, run_move
 from competitions.submissions.states import HELD, Reason, State
 from core.refusals import Refusal
-from workers.protocol.calls import METERED
+from workers.protocol.calls import METERED, StageUsage
 from workers.protocol.plan import Needs
 from workers.protocol.results import Complete, Outcome, StageRecord
 from workers.protocol.stages import StageName
-from workers.protocol.usage import StageUsage
 
 NO_OUTPUTS: Final[Mapping[str, str]] = {}
 LAST_PIECE: Final = 2**31 - 1  # behind all pieces of a log that a worker numbers
