@@ -66,7 +66,8 @@ def launcher_report(launcher: Launcher, report: LauncherReport, *, now: datetime
     launcher.last_seen_at, launcher.source, launcher.version = now, report.source, report.version
     launcher.problems = [problem.model_dump(mode="json") for problem in report.problems]
     launcher.save(update_fields=["last_seen_at", "source", "version", "problems"])
-    known = {(job.job, job.submitted_at): job for job in _remembered(launcher, report)}
+    reported = launcher.jobs.filter(job__in=[each.id for each in report.jobs]).select_for_update()
+    known = {(job.job, job.submitted_at): job for job in reported}
     ended = sum(
         _keep(launcher, queues[each.queue], each, known.get((each.id, _instant(each.submitted_at))), now)
         for each in report.jobs
@@ -85,10 +86,6 @@ def _require_one_source(launcher: Launcher, report: LauncherReport, now: datetim
 def _queue_names(report: LauncherReport) -> list[str]:
     named = [*(job.queue for job in report.jobs), *(problem.queue for problem in report.problems)]
     return [name for name in dict.fromkeys(named) if name]
-
-
-def _remembered(launcher: Launcher, report: LauncherReport) -> QuerySet[ClusterJob]:
-    return launcher.jobs.filter(job__in=[each.id for each in report.jobs]).select_for_update()
 
 
 def _instant(seconds: float) -> datetime:

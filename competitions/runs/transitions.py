@@ -64,7 +64,7 @@ def run_move(
         if source in _BEFORE_START and changes.get("started_at") is not None:
             _begin_use(run, now=now)
         if source in HELD and target not in HELD:
-            _end_use(run, now=now)
+            SlotUse.objects.filter(run=run.pk, ended_at=None).update(ended_at=now)
         _update_submission(run.pk, now, is_ended=target in FINAL)
         if target == State.QUEUED:
             enter_queue(Run.objects.filter(pk=run.pk), now=now)
@@ -275,8 +275,3 @@ def _begin_use(run: Run, *, now: datetime) -> None:
         waits_since=Coalesce(Subquery(earlier.values("ended_at")[:1]), held.queued_at),
         started_at=now,
     )
-
-
-def _end_use(run: Run, *, now: datetime) -> None:
-    """Write down that the run uses its slot no more. Call in the transaction that takes it away."""
-    SlotUse.objects.filter(run=run.pk, ended_at=None).update(ended_at=now)

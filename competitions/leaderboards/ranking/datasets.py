@@ -1,6 +1,6 @@
-"""The datasets of a board that grows: which stand on it, and which of them decide ranks."""
+"""The datasets of a board that grows."""
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, Q
 
 from competitions.catalog.models import Phase, Task
 from competitions.submissions.models import Dataset
@@ -24,8 +24,3 @@ def dataset_tasks(phase: Phase) -> list[int]:
     if not phase.grows:
         return []
     return list(Dataset.objects.filter(submission__phase=phase).values_list("task", flat=True))
-
-
-def counting_datasets(phase: Phase) -> QuerySet[Dataset]:
-    """Those that decide ranks."""
-    return Dataset.objects.on_board(phase).filter(counts_from__isnull=False)

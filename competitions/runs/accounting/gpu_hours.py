@@ -12,8 +12,7 @@ from django.db.models import Q, QuerySet
 
 from competitions.catalog.models import Competition
 from competitions.compute.models import Queue
-from competitions.runs.accounting.months import Month
-from competitions.runs.accounting.usage import slots_in, use_by
+from competitions.runs.accounting.usage import Month, slots_in, use_by
 from competitions.runs.models import GpuHours, Run
 from workers.protocol.plan import Needs
 

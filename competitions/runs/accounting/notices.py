@@ -11,7 +11,7 @@ from competitions.compute.models import Queue
 from competitions.notifications.models import Kind
 from competitions.notifications.services import notify, was_told
 from competitions.runs.accounting.gpu_hours import GpuAllowance, allowances
-from competitions.runs.accounting.months import Month
+from competitions.runs.accounting.usage import Month
 
 log = structlog.get_logger(__name__)
 NOTHING_IS_LOST = "Nothing is lost: what runs goes on to its end, and what waits keeps its place."

@@ -20,7 +20,7 @@ from competitions.catalog.models import Agents, Announcement, Competition, Page,
 from competitions.catalog.questions import answers_of_form
 from competitions.catalog.readiness import competition_warnings
 from competitions.catalog.services import current_rules
-from competitions.leaderboards.reading.final import final_boards
+from competitions.leaderboards.reading.results import final_boards
 from competitions.resources.archive_heads import archive_heads
 from competitions.resources.downloads import stored_response
 from competitions.resources.models import Resource, StoredFile
