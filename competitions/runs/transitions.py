@@ -135,8 +135,7 @@ def run_reopen(*, run: Run, actor: str, now: datetime, note: str = "") -> bool:
 
 
 OF_INGESTION: Final = ("timings", "host", "worker_version")  # of a receipt
-
-
+TAKEN: Final = ("state", "reason", "code", "detail", "scores", "worker", "started_at", "finished_at")
 OUTPUTS_OF_INGESTION: Final = ("predictions.zip", "ingestion.log")
 
 
@@ -152,17 +151,9 @@ def run_take(*, run: Run, source: Run, actor: str, now: datetime, note: str) -> 
     if has_predictions:
         receipt |= {"ingestion": run.receipt.get("ingestion") or _ingestion_part(run.receipt)}
     predicted = run.attempt if run.ingested_attempt is None else run.ingested_attempt
-    changes: dict[str, object] = {
-        "state": source.state,
-        "reason": source.reason,
-        "code": source.code,
-        "detail": source.detail,
-        "scores": source.scores,
+    changes: dict[str, object] = {name: getattr(source, name) for name in TAKEN} | {
         "receipt": receipt,
         "meters": run.meters if has_predictions else source.meters,
-        "worker": source.worker,
-        "started_at": source.started_at,
-        "finished_at": source.finished_at,
         "ingested_attempt": predicted if has_predictions else None,
         "attempt": run.attempt + 1,
     }

@@ -209,17 +209,11 @@ def register(request: HttpRequest) -> HttpResponse:
         raise PROTOCOL_UNSUPPORTED(site=PROTOCOL_VERSION, worker=str(protocol)[:40])
     message = message_from(Register, body)
     now = timezone.now()
-    described = {
-        "instance": message.instance,
-        "version": message.version,
-        "slots": message.slots,
-        "role": message.role,
-        "last_seen_at": now,
-        "host": as_json(message.host),
-        "self_test": as_json(message.self_test),
-        "calibration": as_json(message.calibration),
-        "job": message.job,
+    described: dict[str, object] = {
+        name: getattr(message, name) for name in ("instance", "version", "slots", "role", "job")
     }
+    described |= {name: as_json(getattr(message, name)) for name in ("host", "self_test", "calibration")}
+    described["last_seen_at"] = now
     worker, _ = ComputeWorker.objects.update_or_create(
         queue=queue, name=message.name, defaults=described, create_defaults=described | {"registered_at": now}
     )
