@@ -8,14 +8,13 @@ from typing import Any, Final
 from django.db.models import Count, F, Max, QuerySet, Window
 from django.db.models.functions import Rank
 
-from competitions.catalog.models import Column, Leaderboard
+from competitions.catalog.models import Column, Leaderboard, Phase
 from competitions.disclosure.scores import scores_are_public
 from competitions.leaderboards.models import Cell, Entry, EntryUncertainty, Score, ScoreOutcome
-from competitions.leaderboards.ranking.datasets import dataset_tasks
 from competitions.leaderboards.ranking.fact_columns import FactColumn
 from competitions.leaderboards.ranking.rules import PICKED, counting_scores, eligible_scores
 from competitions.leaderboards.ranking.values import deciding_column, further_columns, primary_column, task_key
-from competitions.submissions.models import Submission
+from competitions.submissions.models import Dataset, Submission
 from competitions.teams.models import Team
 
 MAX_COLUMNS: Final = 40  # an index takes rows of some 2,700 bytes
@@ -115,6 +114,13 @@ def cells_write(entry: Entry, columns: list[Column], facts: Sequence[str] = (), 
         return
     Cell.objects.filter(entry=entry).delete()
     Cell.objects.bulk_create(sort_cell(entry, key, order) for key, order in orders.items())
+
+
+def dataset_tasks(phase: Phase) -> list[int]:
+    """Tasks of all datasets that ever joined: one that comes back is sorted by at once."""
+    if not phase.grows:
+        return []
+    return list(Dataset.objects.filter(submission__phase=phase).values_list("task", flat=True))
 
 
 def _orders(entry: Entry, columns: list[Column], facts: Sequence[str], tasks: Sequence[int]) -> dict[str, Order]:
