@@ -19,7 +19,7 @@ from competitions.runs.planning import plan_anew
 from competitions.runs.queue.demand import UNBOUNDED, Room, fitting_in
 from competitions.runs.queue.matching import fitting_runs, may_take
 from competitions.runs.queue.ranking import next_teams, take_turn
-from competitions.runs.queue.smoke import TASK_HIDDEN, hidden_in
+from competitions.runs.queue.smoke import TASK_HIDDEN
 from competitions.runs.rescoring import attach_proposed, proposed_columns
 from competitions.runs.transitions import run_fail, run_move
 from competitions.runs.worker_api.jobs import OF_THE_TASK, column_keys
@@ -127,7 +127,7 @@ def _why_refused(run: Run, queue: Queue) -> tuple[Reason, str, str] | None:
     """Reason, code and words where the organizers' setup or the team's environment forbids a run."""
     phase, setup = run.submission.phase, Reason.SETUP_ERROR
     image = phase.image_name
-    if why := hidden_in(run):
+    if run.is_smoke and (why := run.task.hidden_part(phase.competition)):
         return setup, TASK_HIDDEN, why
     if why := run_fault(run.task, phase, queue):
         return setup, "queue_not_allowed", why

@@ -24,7 +24,7 @@ from competitions.resources.downloads import read_file_token, stored_response
 from competitions.resources.models import StoredFile
 from competitions.resources.storage import CHUNK_BYTES, digest_and_size, spooled, store_path
 from competitions.runs import dispatch
-from competitions.runs.leases import interrupts, reports
+from competitions.runs.leases import interrupts, reports, retries
 from competitions.runs.leases.reports import InvalidResult, read_result
 from competitions.runs.models import Run, RunOutput
 from competitions.runs.queue.demand import Room
@@ -244,8 +244,8 @@ def claim(request: HttpRequest) -> HttpResponse:
     run = dispatch.run_claim(worker=worker, free_gpus=message.free_gpus, now=now, claim_id=message.claim_id, room=room)
     if run is None:
         return HttpResponse(status=204)
-    named = {"submission": run.submission_id, "run": str(run.pk), "attempt": run.attempt}
-    log.info("run_claimed", worker=worker.name, queue=queue.name, address=request.META.get("REMOTE_ADDR"), **named)
+    address = request.META.get("REMOTE_ADDR")
+    log.info("run_claimed", worker=worker.name, queue=queue.name, address=address, **retries.log_fields(run))
     return JsonResponse(jobs.job_for(run).model_dump(mode="json"))
 
 
@@ -312,8 +312,8 @@ def _renewed(run: Run) -> dict[str, str]:
 @worker_view("GET")
 def file(request: HttpRequest, token: str) -> HttpResponseBase:
     grant = read_file_token(token, max_age_s=settings.LEASE_S * 10)
-    stored = grant and StoredFile.objects.filter(sha256=grant.sha256).first()
-    if not grant or not stored or not Run.objects.filter(lease_id=grant.lease_id, state__in=HELD).exists():
+    stored = grant and StoredFile.objects.filter(sha256=grant[0]).first()
+    if not grant or not stored or not Run.objects.filter(lease_id=grant[1], state__in=HELD).exists():
         raise UNAUTHORIZED(detail="This file URL has expired or its run is over.")
     return stored_response(request, stored)
 
