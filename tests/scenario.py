@@ -19,7 +19,7 @@ from django.utils.text import slugify
 from accounts.models import User
 from competitions.catalog.models import Column, Competition, CompetitionOrganizer, Leaderboard, Phase, Task
 from competitions.catalog.services import rules_publish
-from competitions.compute.models import ComputeWorker, Queue, queue_issue_token
+from competitions.compute.models import ComputeWorker, Queue, issue_token
 from competitions.resources.models import Resource, Upload
 from competitions.resources.storage import store_bytes
 from competitions.resources.uploads import upload_whole
@@ -194,7 +194,7 @@ def scenario(*, now: datetime = NOON, **phase_fields: Any) -> Scenario:
     number = next(_numbers)
     organizer = person(f"organizer{number}", is_staff=True)
     queue = Queue.objects.create(name=f"queue-{number}")
-    token = queue_issue_token(queue)
+    token = issue_token(queue)
     competition = Competition.objects.create(
         slug=f"gap-{number}", title=f"Gap {number}", queue=queue, is_published=True, max_team_size=3
     )

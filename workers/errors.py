@@ -50,11 +50,6 @@ class OutputRefused(Judged):
         self.detail = detail
 
 
-def is_fault_of_host(error: Exception) -> bool:
-    """True for an error that tells of this host, and so of no data that was read on it."""
-    return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in OF_THE_HOST)
-
-
 @contextmanager
 def reading(refused: Callable[[str], Judged]) -> Iterator[None]:
     """Guard a reader of a team's data: any exception over the data becomes a refusal of them.
@@ -67,7 +62,7 @@ def reading(refused: Callable[[str], Judged]) -> Iterator[None]:
     except Judged:
         raise
     except Exception as error:
-        if is_fault_of_host(error):
+        if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in OF_THE_HOST):
             raise
         words = _words(error)
         log.warning("data_refused", detail=words, exc_info=error)

@@ -12,8 +12,7 @@ from workers.agent.context import LABEL_WORKER
 from workers.agent.host.facts import toolkit_fault, toolkit_version
 from workers.engines import engine_for
 from workers.engines.base import GVISOR, Engine, EngineFacts
-from workers.engines.spec import StageSpec
-from workers.engines.users import Runner
+from workers.engines.spec import Runner, StageSpec
 from workers.errors import OutputRefused, SandboxError
 from workers.protocol.hosts import HeldLimit
 from workers.protocol.jobs import PullPolicy

@@ -10,8 +10,16 @@ from django.utils.html import format_html_join
 from django.utils.safestring import mark_safe
 from django.utils.timesince import timesince
 
-from competitions.compute.launchers import launcher_issue_token, launcher_revoke_token, problem_words, queue_problems
-from competitions.compute.models import ClusterJob, ComputeWorker, Launcher, Queue, queue_give
+from competitions.compute.launchers import problem_words, queue_problems
+from competitions.compute.models import (
+    ClusterJob,
+    ComputeWorker,
+    Launcher,
+    Queue,
+    issue_token,
+    queue_give,
+    revoke_token,
+)
 from competitions.compute.workers import drain_workers, release_workers, undrain_workers
 from core.guarded_admin import GuardedAdmin, History, ReadOnlyAdmin
 
@@ -113,23 +121,19 @@ class ComputeWorkerAdmin(ReadOnlyAdmin):
     list_select_related = ["queue"]
     actions = ["release", "drain", "undrain"]
 
-    def has_operate_permission(self, request: HttpRequest) -> bool:
-        """Administrators: a right to look at workers gives nobody else a say over them."""
-        return bool(request.user.is_superuser)
-
     @admin.display(description="Last answered", ordering="last_seen_at")
     def last_seen(self, worker: ComputeWorker) -> str:
         return f"{timesince(worker.last_seen_at)} ago"
 
-    @admin.action(description="Release from quarantine", permissions=["operate"])
+    @admin.action(description="Release from quarantine", permissions=["decide"])
     def release(self, request: HttpRequest, queryset: QuerySet[ComputeWorker]) -> None:
         self.message_user(request, f"{release_workers(queryset)} of {queryset.count()} released.")
 
-    @admin.action(description="Drain: no more runs, what it has goes on to its end", permissions=["operate"])
+    @admin.action(description="Drain: no more runs, what it has goes on to its end", permissions=["decide"])
     def drain(self, request: HttpRequest, queryset: QuerySet[ComputeWorker]) -> None:
         self.message_user(request, f"{drain_workers(queryset, timezone.now())} of {queryset.count()} drained.")
 
-    @admin.action(description="Take back into service", permissions=["operate"])
+    @admin.action(description="Take back into service", permissions=["decide"])
     def undrain(self, request: HttpRequest, queryset: QuerySet[ComputeWorker]) -> None:
         self.message_user(request, f"{undrain_workers(queryset)} back in service.")
 
@@ -147,10 +151,6 @@ class LauncherAdmin(GuardedAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Launcher]:
         counted: QuerySet[Launcher] = super().get_queryset(request)
         return counted.annotate(alive_jobs=Count("jobs", filter=~Q(jobs__state=ClusterJob.State.ENDED)))
-
-    def has_operate_permission(self, request: HttpRequest) -> bool:
-        """Administrators: whoever has the token sees what waits on the queues."""
-        return bool(request.user.is_superuser)
 
     @admin.display(description="Last report", ordering="last_seen_at")
     def last_seen(self, launcher: Launcher) -> str:
@@ -171,17 +171,17 @@ class LauncherAdmin(GuardedAdmin):
         )
         return format_html_join(mark_safe("<br>"), "{}", lines) or "none"
 
-    @admin.action(description="Make a new token, shown once; the old one ends", permissions=["operate"])
+    @admin.action(description="Make a new token, shown once; the old one ends", permissions=["decide"])
     def issue_token(self, request: HttpRequest, queryset: QuerySet[Launcher]) -> None:
         for launcher in queryset:
-            secret = launcher_issue_token(launcher)
+            secret = issue_token(launcher)
             self.log_change(request, launcher, "Made a new token.")
             self.message_user(request, f"Token of {launcher}, shown only now: {secret}", messages.WARNING)
 
-    @admin.action(description="End the token", permissions=["operate"])
+    @admin.action(description="End the token", permissions=["decide"])
     def revoke_token(self, request: HttpRequest, queryset: QuerySet[Launcher]) -> None:
         for launcher in queryset:
-            launcher_revoke_token(launcher)
+            revoke_token(launcher)
             self.log_change(request, launcher, "Ended its token.")
         self.message_user(request, "No launcher is let in with these tokens any more.")
 

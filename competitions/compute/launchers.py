@@ -1,6 +1,5 @@
 """Launchers of clusters: their tokens, and the jobs that they report."""
 
-import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -41,20 +40,6 @@ LAUNCHER_IN_USE: Final = RefusalKind(
 )
 
 
-def launcher_issue_token(launcher: Launcher) -> str:
-    """Make a new token for a launcher and return it, once; the old one ends at that moment."""
-    secret = "podiuml_" + secrets.token_urlsafe(32)
-    launcher.token_digest = digest(secret)
-    launcher.save(update_fields=["token_digest"])
-    return secret
-
-
-def launcher_revoke_token(launcher: Launcher) -> None:
-    """End a launcher's token."""
-    launcher.token_digest = ""
-    launcher.save(update_fields=["token_digest"])
-
-
 def launcher_by_token(secret: str) -> Launcher | None:
     """The launcher whose token this is."""
     return Launcher.objects.filter(token_digest=digest(secret)).first() if secret else None
@@ -81,7 +66,8 @@ def launcher_report(launcher: Launcher, report: LauncherReport, *, now: datetime
     launcher.last_seen_at, launcher.source, launcher.version = now, report.source, report.version
     launcher.problems = [problem.model_dump(mode="json") for problem in report.problems]
     launcher.save(update_fields=["last_seen_at", "source", "version", "problems"])
-    known = {(job.job, job.submitted_at): job for job in _remembered(launcher, report)}
+    reported = launcher.jobs.filter(job__in=[each.id for each in report.jobs]).select_for_update()
+    known = {(job.job, job.submitted_at): job for job in reported}
     ended = sum(
         _keep(launcher, queues[each.queue], each, known.get((each.id, _instant(each.submitted_at))), now)
         for each in report.jobs
@@ -100,10 +86,6 @@ def _require_one_source(launcher: Launcher, report: LauncherReport, now: datetim
 def _queue_names(report: LauncherReport) -> list[str]:
     named = [*(job.queue for job in report.jobs), *(problem.queue for problem in report.problems)]
     return [name for name in dict.fromkeys(named) if name]
-
-
-def _remembered(launcher: Launcher, report: LauncherReport) -> QuerySet[ClusterJob]:
-    return launcher.jobs.filter(job__in=[each.id for each in report.jobs]).select_for_update()
 
 
 def _instant(seconds: float) -> datetime:

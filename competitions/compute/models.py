@@ -48,6 +48,8 @@ class QueueQuerySet(models.QuerySet["Queue"]):
 class Queue(models.Model):
     """Runs wait here for a compute worker that holds the queue's token."""
 
+    TOKEN_PREFIX: ClassVar = "podiumq_"
+
     name = OneLineField(max_length=63, unique=True, validators=[QUEUE_NAME])
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -186,18 +188,18 @@ def digest(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def queue_issue_token(queue: Queue) -> str:
-    """Make a new token for the queue's workers and return it, once; the old one ends at that moment."""
-    secret = "podiumq_" + secrets.token_urlsafe(32)
-    queue.token_digest = digest(secret)
-    queue.save(update_fields=["token_digest"])
+def issue_token(holder: "Queue | Launcher") -> str:
+    """Make a new token for a queue or a launcher and return it, once; the old one ends at that moment."""
+    secret = holder.TOKEN_PREFIX + secrets.token_urlsafe(32)
+    holder.token_digest = digest(secret)
+    holder.save(update_fields=["token_digest"])
     return secret
 
 
-def queue_revoke_token(queue: Queue) -> None:
-    """End the queue's token: no worker of it is heard any more until a new one is made."""
-    queue.token_digest = ""
-    queue.save(update_fields=["token_digest"])
+def revoke_token(holder: "Queue | Launcher") -> None:
+    """End the token: nobody is heard with it any more until a new one is made."""
+    holder.token_digest = ""
+    holder.save(update_fields=["token_digest"])
 
 
 def queue_give(queue: Queue, owner: "User | None") -> bool:
@@ -298,6 +300,8 @@ class Launcher(models.Model):
 
     It sees queue depth, and reports its jobs.
     """
+
+    TOKEN_PREFIX: ClassVar = "podiuml_"
 
     name = OneLineField(max_length=63, unique=True, validators=[QUEUE_NAME])
     queues = models.ManyToManyField(

@@ -14,8 +14,8 @@ from competitions.catalog.models import Agents, Column, Competition, Leaderboard
 from competitions.catalog.readiness import ReadinessWarning, readiness_check
 from competitions.disclosure.scores import scores_are_public
 from competitions.leaderboards.models import Score
+from competitions.leaderboards.ranking.entries import team_ranks
 from competitions.leaderboards.ranking.values import deciding_column
-from competitions.leaderboards.sealing import team_ranks
 from competitions.leaderboards.services import board_rebuild, board_touch
 from competitions.submissions.models import Submission
 from competitions.submissions.states import State

@@ -7,8 +7,6 @@ from typing import Any, Final
 
 import structlog
 from django.db import transaction
-from django.db.models import F, QuerySet, Window
-from django.db.models.functions import Rank
 
 from accounts.models import User
 from competitions.catalog.models import Leaderboard, Phase
@@ -16,7 +14,8 @@ from competitions.catalog.sealed_keys import phases_under_seal
 from competitions.catalog.services import phase_reveal
 from competitions.disclosure.scores import boards_to_announce
 from competitions.leaderboards.commitment import board_document, changed_since
-from competitions.leaderboards.models import Commitment, Entry, RankChange, Score
+from competitions.leaderboards.models import Commitment, RankChange, Score
+from competitions.leaderboards.ranking.entries import team_ranks
 from competitions.leaderboards.ranking.rules import compared_board
 from competitions.leaderboards.services import board_freeze, rows_rebuild
 from competitions.leaderboards.uncertainty.asking import ask_uncertainty
@@ -225,21 +224,6 @@ def _shake_up(board: Leaderboard) -> None:
         ),
         batch_size=2000,
     )
-
-
-def ranked_entries(board: Leaderboard) -> QuerySet[Any]:
-    """The ranked rows of a board in order, each with its `rank`."""
-    order = "rank_value", "tie_key"
-    ranked = Entry.objects.filter(leaderboard=board, is_baseline=False).order_by(*order)
-    return ranked.annotate(rank=Window(Rank(), order_by=[F(name).asc() for name in order]))
-
-
-def team_ranks(board: Leaderboard) -> dict[int, int]:
-    """Each team's best rank."""
-    ranks: dict[int, int] = {}
-    for team, rank in ranked_entries(board).values_list("team", "rank"):
-        ranks.setdefault(team, rank)
-    return ranks
 
 
 TOO_LATE_AFTER: Final = timedelta(days=2)  # a reveal of long ago, before an upgrade for instance, is told to nobody

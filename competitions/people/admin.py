@@ -47,9 +47,6 @@ class AccountDeletionAdmin(ReadOnlyAdmin):
     list_select_related = ["user"]
     actions = ["withdraw"]
 
-    def has_decide_permission(self, request: HttpRequest) -> bool:
-        return bool(request.user.is_active and request.user.is_superuser)
-
     @admin.action(description="Keep the account after all", permissions=["decide"])
     def withdraw(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         for deletion in queryset.select_related("user"):

@@ -7,8 +7,7 @@ from typing import Final
 
 from accounts.models import User
 from competitions.catalog.models import Competition
-from competitions.leaderboards.reading.final import final_boards
-from competitions.leaderboards.reading.results import load_boards
+from competitions.leaderboards.reading.results import final_boards, load_boards
 from competitions.people.models import Certificate
 from competitions.people.public import PublicRank, final_ranks
 from competitions.teams.models import Membership, Team

@@ -8,8 +8,8 @@ class ResourcesConfig(AppConfig):
     verbose_name = "Files"
 
     def ready(self) -> None:
-        from competitions.resources.archive_heads import ARCHIVE_HEAD, archives_ask
         from competitions.resources.orphans import adopt_rowless, remove_unneeded
+        from competitions.resources.table_heads import ARCHIVE_HEAD, archives_ask
         from competitions.resources.uploads import remove_expired_uploads
         from core.background import jobs
         from core.reconciler import reconciler_step

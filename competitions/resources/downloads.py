@@ -4,7 +4,6 @@ A compute worker gets signed, short-lived names of files instead of credentials.
 """
 
 import re
-from dataclasses import dataclass
 from datetime import timedelta
 from mimetypes import guess_type
 from typing import Final
@@ -80,23 +79,15 @@ def _content_type(file_name: str) -> str:
     return kind if kind and not encoding else "application/octet-stream"
 
 
-@dataclass(frozen=True)
-class FileGrant:
-    """The right to read one stored file for one lease."""
-
-    sha256: str
-    lease_id: str
+def sign_file(sha256: str, lease_id: str) -> str:
+    """A URL-safe token by which one file can be read for one lease."""
+    return signing.dumps([sha256, lease_id], salt=SALT)
 
 
-def sign_file(grant: FileGrant) -> str:
-    """A URL-safe token for one file and one lease."""
-    return signing.dumps([grant.sha256, grant.lease_id], salt=SALT)
-
-
-def read_file_token(token: str, *, max_age_s: int) -> FileGrant | None:
-    """The grant inside a token, or None when it is forged or older than `max_age_s`."""
+def read_file_token(token: str, *, max_age_s: int) -> tuple[str, str] | None:
+    """(digest, lease id) of a token, or None when it is forged or older than `max_age_s`."""
     try:
         sha256, lease_id = signing.loads(token, salt=SALT, max_age=max_age_s)
     except signing.BadSignature:
         return None
-    return FileGrant(sha256=sha256, lease_id=lease_id)
+    return sha256, lease_id

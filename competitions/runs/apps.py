@@ -11,7 +11,7 @@ class RunsConfig(AppConfig):
         from competitions.compute.launchers import remove_gone_workers
         from competitions.compute.models import cluster_job_ended
         from competitions.runs import impact  # noqa: F401  # adds its checks
-        from competitions.runs.accounting.notices import warn_of_gpu_hours
+        from competitions.runs.accounting.gpu_hours import warn_of_gpu_hours
         from competitions.runs.checks import CHECK
         from competitions.runs.leases.interrupts import runs_follow_job
         from competitions.runs.leases.retries import LEASES, expire_leases

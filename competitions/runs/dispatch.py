@@ -1,6 +1,7 @@
-"""Handing out runs under leases: whose turn it is, and what may not be handed out."""
+"""Handing out runs under leases: whose turn it is, what may not be handed out, and the receipt of it."""
 
 import uuid
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final
 
@@ -8,7 +9,7 @@ import structlog
 from django.db import connection, transaction
 
 from competitions.catalog.queue_rights import foreign_image_text, has_foreign_image, run_fault
-from competitions.catalog.sealed_keys import score_columns, sealed_keys_record
+from competitions.catalog.sealed_keys import ScoreColumn, score_columns, sealed_keys_record
 from competitions.compute.models import ComputeWorker, Queue
 from competitions.environments.choice import fault_of_mirror, faults_of_choice
 from competitions.resources.models import Resource
@@ -18,10 +19,10 @@ from competitions.runs.planning import plan_anew
 from competitions.runs.queue.demand import UNBOUNDED, Room, fitting_in
 from competitions.runs.queue.matching import fitting_runs, may_take
 from competitions.runs.queue.ranking import next_teams, take_turn
-from competitions.runs.queue.smoke import TASK_HIDDEN, hidden_in
-from competitions.runs.records.receipts import receipt_of_inputs
+from competitions.runs.queue.smoke import TASK_HIDDEN
 from competitions.runs.rescoring import attach_proposed, proposed_columns
 from competitions.runs.transitions import run_fail, run_move
+from competitions.runs.worker_api.jobs import OF_THE_TASK, column_keys
 from competitions.submissions.states import Reason, State
 from workers.protocol.images import ImageNameInvalid, parse_image
 from workers.protocol.plan import Needs
@@ -63,7 +64,7 @@ def run_claim(
     }
     for name, value in changes.items():
         setattr(run, name, value)
-    run.receipt = receipt_of_inputs(run, columns) | {
+    run.receipt = _receipt_of_inputs(run, columns) | {
         key: run.receipt[key] for key in ("ingestion",) if key in run.receipt
     }
     won = run_move(run, target=State.LEASED, actor=f"worker:{worker.name}", now=now, receipt=run.receipt, **changes)
@@ -107,46 +108,43 @@ def _next_run(worker: ComputeWorker, free_gpus: int, room: Room, now: datetime) 
         while (run := candidates.first()) is not None:
             attach_proposed(run)
             plan_anew(run)  # one that has become another kind of worker's is no candidate any more
-            if may_take(worker, run) and not _refused_for_its_setup(run, worker.queue, now):
+            if may_take(worker, run) and not _refused(run, worker.queue, now):
                 return run
     return None
 
 
-def _refused_for_its_setup(run: Run, queue: Queue, now: datetime) -> bool:
-    """End a run that its organizers' setup forbids; False for all others."""
-    if why := hidden_in(run):
-        _not_on_this_queue(run, TASK_HIDDEN, why, now)
-        return True
-    if why := run_fault(run.task, run.submission.phase, queue):
-        _not_on_this_queue(run, "queue_not_allowed", why, now)
-        return True
-    return _refused_for_its_image(run, queue, now)
+def _refused(run: Run, queue: Queue, now: datetime) -> bool:
+    """End a run that may not be handed out on this queue; False for all others."""
+    why = _why_refused(run, queue)
+    if why is None:
+        return False
+    reason, code, detail = why
+    run_fail(run, actor=ACTOR, now=now, reason=reason, code=code, detail=detail)
+    return True
 
 
-def _refused_for_its_image(run: Run, queue: Queue, now: datetime) -> bool:
-    """End a run whose image or environment is not allowed on this queue or task; False for all others."""
-    image = run.submission.phase.image_name
+def _why_refused(run: Run, queue: Queue) -> tuple[Reason, str, str] | None:
+    """Reason, code and words where the organizers' setup or the team's environment forbids a run."""
+    phase, setup = run.submission.phase, Reason.SETUP_ERROR
+    image = phase.image_name
+    if run.is_smoke and (why := run.task.hidden_part(phase.competition)):
+        return setup, TASK_HIDDEN, why
+    if why := run_fault(run.task, phase, queue):
+        return setup, "queue_not_allowed", why
     if not queue.allows_image(image):
-        detail = (
-            f"The image {image} is not allowed on the queue {queue.name}; allowed are: {queue.allowed_images_text}."
-        )
-        _not_on_this_queue(run, "image_forbidden", detail, now)
-        return True
+        words = f"The image {image} is not allowed on the queue {queue.name}; allowed are: {queue.allowed_images_text}."
+        return setup, "image_forbidden", words
     try:
         parse_image(image)
     except ImageNameInvalid as error:
-        _not_on_this_queue(run, "image_invalid", str(error), now)
-        return True
-    if fault := faults_of_choice(run.submission):
-        run_fail(run, actor=ACTOR, now=now, reason=Reason.ENVIRONMENT_ERROR, code="environment_gone", detail=fault)
-        return True
-    if run.submission.requirements_id is not None and (fault := fault_of_mirror(queue)):
-        _not_on_this_queue(run, NO_MIRROR, fault, now)
-        return True
-    if has_foreign_image(run.task, run.submission.phase):
-        _not_on_this_queue(run, "image_of_task", foreign_image_text(run.task, run.submission.phase), now)
-        return True
-    return False
+        return setup, "image_invalid", str(error)
+    if why := faults_of_choice(run.submission):
+        return Reason.ENVIRONMENT_ERROR, "environment_gone", why
+    if run.submission.requirements_id is not None and (why := fault_of_mirror(queue)):
+        return setup, NO_MIRROR, why
+    if has_foreign_image(run.task, phase):
+        return setup, "image_of_task", foreign_image_text(run.task, phase)
+    return None
 
 
 def _end_inseparable(queue: Queue, now: datetime) -> None:
@@ -161,11 +159,7 @@ def _end_inseparable(queue: Queue, now: datetime) -> None:
             f"Its ingestion program runs beside the scoring program, and the queue {queue.name} keeps scoring on workers of "
             "its own. Move the competition to another queue."
         )
-        _not_on_this_queue(run, "inseparable", detail, now)
-
-
-def _not_on_this_queue(run: Run, code: str, detail: str, now: datetime) -> None:
-    run_fail(run, actor=ACTOR, now=now, reason=Reason.SETUP_ERROR, code=code, detail=detail)
+        run_fail(run, actor=ACTOR, now=now, reason=Reason.SETUP_ERROR, code="inseparable", detail=detail)
 
 
 def _attach_programs(run: Run) -> None:
@@ -174,9 +168,56 @@ def _attach_programs(run: Run) -> None:
     In a query of its own, because planning one over a dozen tables takes 20 ms.
     """
     task = run.task
-    names = ("scoring_program", "ingestion_program", "input_data", "reference_data")
-    resources = Resource.objects.select_related("file").in_bulk(
-        [pk for name in names if (pk := getattr(task, f"{name}_id"))]
-    )
-    for name in names:
+    numbers = [pk for name in OF_THE_TASK if (pk := getattr(task, f"{name}_id"))]
+    resources = Resource.objects.select_related("file").in_bulk(numbers)
+    for name in OF_THE_TASK:
         setattr(task, name, resources.get(getattr(task, f"{name}_id")))
+
+
+def _receipt_of_inputs(run: Run, columns: Iterable[ScoreColumn]) -> dict[str, object]:
+    """Digests, image and limits of everything that the run is given, as of hand-out.
+
+    `columns` are the phase's now: the scores must be for them, even if the board changes meanwhile.
+    """
+    task, phase = run.task, run.submission.phase
+    programs = {
+        "submission": run.submission.file,
+        "ingestion_program": task.ingestion_program and task.ingestion_program.file,
+        "input_data": task.input_data and task.input_data.file,
+        "scoring_program": task.scoring_program.file,
+        "reference_data": task.reference_data and task.reference_data.file,
+        "weights": run.submission.weights and run.submission.weights.file,
+        "image_archive": run.submission.image and run.submission.image.file,
+        "requirements": run.submission.requirements,
+    }
+    return {
+        "inputs": {name: f"sha256:{stored.sha256}" for name, stored in programs.items() if stored},
+        "columns": column_keys(columns),
+        "image": phase.image_name,
+        **_environment(run),
+        "seed": run.submission.seed,
+        "attempt": run.attempt,
+        "lease_id": str(run.lease_id),
+        "budget": {
+            "time_limit_s": phase.time_limit_s,
+            "gpus": run.gpus,
+            "cpus": phase.cpus,
+            "memory_bytes": phase.memory_bytes,
+            "output_bytes": phase.output_bytes,
+            "scoring_time_limit_s": phase.scoring_time_limit_s,
+        },
+    }
+
+
+def _environment(run: Run) -> dict[str, object]:
+    """The team's weights, image and packages by name and digest; empty where it brought none."""
+    submission, environment = run.submission, {}
+    if submission.weights is not None:
+        environment["weights"] = submission.weights.reference
+    if submission.image is not None:
+        environment |= {"image": submission.image.reference, "image_id": submission.image.image_id}
+    if submission.image_reference:
+        environment["image"] = submission.image_reference
+    if submission.requirements is not None:
+        environment["package_mirror"] = run.queue.package_mirror
+    return {"environment": environment} if environment else {}

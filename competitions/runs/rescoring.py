@@ -17,7 +17,7 @@ from competitions.resources.models import Resource
 from competitions.runs.models import EARLIER_RUN, FILLING_PRIORITY, Rescoring, Run, RunOutput
 from competitions.runs.planning import planned_fields
 from competitions.runs.queue.ranking import enter_queue
-from competitions.runs.solutions import organizers_team
+from competitions.runs.reruns import organizers_team
 from competitions.runs.transitions import run_take
 from competitions.submissions.models import Submission
 from competitions.submissions.states import NOT_RUN, Reason, State

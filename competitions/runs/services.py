@@ -1,6 +1,7 @@
-"""Starting, cancelling and re-running runs, a winner's code run again, and runs of teams that merge."""
+"""Starting, cancelling, moving and re-running runs, a winner's code run again, runs of merging teams."""
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
@@ -10,17 +11,18 @@ from django.utils import timezone
 
 from accounts.models import User
 from competitions.catalog.models import Competition, Phase, Task
+from competitions.compute.models import Queue
 from competitions.environments.choice import NO_ENVIRONMENT, Environment
 from competitions.resources.models import StoredFile
 from competitions.runs import refusals
-from competitions.runs.models import Run
+from competitions.runs.models import Run, RunEvent
 from competitions.runs.planning import request_check, runs_queue
 from competitions.runs.queue.ranking import enter_queue
 from competitions.runs.transitions import run_move, run_reopen
 from competitions.submissions.models import FileCheck, Submission
 from competitions.submissions.notices import rescoring_notify
 from competitions.submissions.refusals import MERGE_OVER_QUOTA, NOTHING_TO_RUN
-from competitions.submissions.states import HELD, Kind, State
+from competitions.submissions.states import FINAL, HELD, Kind, State
 from competitions.teams.models import Team
 from core.background.rows import asker_key
 from core.refusals import Refusal
@@ -192,3 +194,65 @@ def waiting_start(*, competition: Competition, actor: str, now: datetime) -> tup
             if refusal.code != refusals.NOTHING_TO_START.code:
                 raise
     return started, waiting.count()
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The size of a bulk action. Times are seconds of wall clock of the runs' containers."""
+
+    submissions: int
+    runs: int
+    waiting: int
+    running: int
+    ended: int
+    used_s: float
+    at_most_s: float
+    gpu_runs: int
+
+
+def bulk_cost(submissions: QuerySet[Submission]) -> Cost:
+    """The cost of these submissions, counted in two queries however many there are."""
+    runs = list(
+        Run.objects.filter(submission__in=submissions.values("pk")).values_list(
+            "state",
+            "meters",
+            "gpus",
+            "submission__phase__time_limit_s",
+            "submission__phase__scoring_time_limit_s",
+            "submission__kind",
+        )
+    )
+    limits = [scoring + (0 if kind == "prediction" else ingestion) for _, _, _, ingestion, scoring, kind in runs]
+    states = [row[0] for row in runs]
+    return Cost(
+        submissions=submissions.count(),
+        runs=len(runs),
+        waiting=sum(states.count(state) for state in (State.CHECKING, State.UNSTARTED, State.QUEUED)),
+        running=sum(state in HELD for state in states),
+        ended=sum(state in FINAL for state in states),
+        used_s=sum(float(row[1].get("wall_s") or 0) for row in runs),
+        at_most_s=float(sum(limits)),
+        gpu_runs=sum(row[2] > 0 for row in runs),
+    )
+
+
+@transaction.atomic
+def runs_move_to_queue(*, submission: Submission, queue: Queue, actor: str, now: datetime) -> int:
+    """Move a submission's waiting runs to another queue, keeping their age; returns how many moved."""
+    waiting = Run.objects.select_for_update().filter(submission=submission, state=State.QUEUED)
+    moved = list(waiting.exclude(queue=queue).order_by("pk"))
+    Run.objects.filter(pk__in=[run.pk for run in moved]).update(queue=queue)
+    RunEvent.objects.bulk_create(
+        RunEvent(
+            run=run,
+            attempt=run.attempt,
+            source=State.QUEUED,
+            target=State.QUEUED,
+            actor=actor,
+            at=now,
+            note=f"moved to the queue {queue.name}",
+        )
+        for run in moved
+    )
+    enter_queue(Run.objects.filter(pk__in=[run.pk for run in moved]), now=now)
+    return len(moved)

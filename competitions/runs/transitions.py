@@ -14,7 +14,7 @@ from competitions.runs.queue.ranking import enter_queue
 from competitions.submissions.models import Submission
 from competitions.submissions.quota import smoke_allowance
 from competitions.submissions.signals import submission_settled
-from competitions.submissions.states import FINAL, HELD, REASONS, Reason, State
+from competitions.submissions.states import FINAL, HELD, LIVE, REASONS, Reason, State
 from workers.protocol.stages import StageName
 
 _BEFORE_START: Final = (State.LEASED, State.PREPARING)  # of a held run: none of its containers has started
@@ -64,7 +64,7 @@ def run_move(
         if source in _BEFORE_START and changes.get("started_at") is not None:
             _begin_use(run, now=now)
         if source in HELD and target not in HELD:
-            _end_use(run, now=now)
+            SlotUse.objects.filter(run=run.pk, ended_at=None).update(ended_at=now)
         _update_submission(run.pk, now, is_ended=target in FINAL)
         if target == State.QUEUED:
             enter_queue(Run.objects.filter(pk=run.pk), now=now)
@@ -135,8 +135,7 @@ def run_reopen(*, run: Run, actor: str, now: datetime, note: str = "") -> bool:
 
 
 OF_INGESTION: Final = ("timings", "host", "worker_version")  # of a receipt
-
-
+TAKEN: Final = ("state", "reason", "code", "detail", "scores", "worker", "started_at", "finished_at")
 OUTPUTS_OF_INGESTION: Final = ("predictions.zip", "ingestion.log")
 
 
@@ -152,17 +151,9 @@ def run_take(*, run: Run, source: Run, actor: str, now: datetime, note: str) -> 
     if has_predictions:
         receipt |= {"ingestion": run.receipt.get("ingestion") or _ingestion_part(run.receipt)}
     predicted = run.attempt if run.ingested_attempt is None else run.ingested_attempt
-    changes: dict[str, object] = {
-        "state": source.state,
-        "reason": source.reason,
-        "code": source.code,
-        "detail": source.detail,
-        "scores": source.scores,
+    changes: dict[str, object] = {name: getattr(source, name) for name in TAKEN} | {
         "receipt": receipt,
         "meters": run.meters if has_predictions else source.meters,
-        "worker": source.worker,
-        "started_at": source.started_at,
-        "finished_at": source.finished_at,
         "ingested_attempt": predicted if has_predictions else None,
         "attempt": run.attempt + 1,
     }
@@ -191,16 +182,7 @@ def submission_status(runs: list[Run]) -> tuple[State, str]:
     for state in (State.FAILED, State.CANCELLED):  # one failed task decides, once nothing runs any more
         if state in states and all(other in FINAL for other in states):
             return state, next(run.reason for run in runs if run.state == state)
-    order = [
-        State.CHECKING,
-        State.UNSTARTED,
-        State.QUEUED,
-        State.LEASED,
-        State.PREPARING,
-        State.INGESTING,
-        State.SCORING,
-        State.FINISHED,
-    ]
+    order = [*LIVE, State.FINISHED]
     live = [state for state in states if state in order]
     return min(live, key=order.index), ""
 
@@ -284,8 +266,3 @@ def _begin_use(run: Run, *, now: datetime) -> None:
         waits_since=Coalesce(Subquery(earlier.values("ended_at")[:1]), held.queued_at),
         started_at=now,
     )
-
-
-def _end_use(run: Run, *, now: datetime) -> None:
-    """Write down that the run uses its slot no more. Call in the transaction that takes it away."""
-    SlotUse.objects.filter(run=run.pk, ended_at=None).update(ended_at=now)

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.conf import settings
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Count, Q, Sum
 
 from competitions.catalog.models import Phase, Week
 from competitions.environments.services import TeamRoom
@@ -22,6 +22,14 @@ from competitions.teams.models import Team
 
 DAY: Final = timedelta(days=1)
 WEEK: Final = timedelta(days=7)
+# What a limit is about, in a sentence and briefly.
+PERIODS: Final = {
+    "day": "of today",
+    Week.CALENDAR: "of this week",
+    Week.SLIDING: "of the last seven days",
+    "total": "of this phase",
+}
+BRIEFLY: Final = {"day": "today", Week.CALENDAR: "this week", Week.SLIDING: "this week", "total": "in all"}
 
 
 @dataclass(frozen=True)
@@ -57,28 +65,21 @@ def allowances(*, team_id: int, phase: Phase, now: datetime) -> list[Allowance]:
     One query, two where a week slides, and none without a limit; only what a limit is about is counted. `now` may lie before midnight while
     others of the team submit after it: an upload counts for the day on which it began.
     """
-    midnight, week = day_began_at(now), week_began_at(phase, now)
-    of_day, of_week = Q(received_at__gte=midnight, received_at__lt=midnight + DAY), Q(received_at__gte=week)
-    if phase.quota_week == Week.CALENDAR:
-        of_week &= Q(received_at__lt=week + WEEK)
-    charged = Submission.objects.filter(team=team_id, phase=phase, is_charged=True)
+    limits, used = _limits(phase), _used({phase: team_id}, now).get(phase.pk, {})
+    ends: dict[str, datetime | None] = {"day": day_began_at(now) + DAY}
+    if phase.quota_week in limits:
+        ends[phase.quota_week] = _week_ends_at(phase, team_id, now)
+    return [Allowance(PERIODS[span], limit, used.get(span, 0), ends.get(span)) for span, limit in limits.items()]
+
+
+def _limits(phase: Phase) -> dict[str, int]:
+    """The limits that the phase sets, by what they are about, narrowest first."""
     limits = {
-        "day": (phase.max_submissions_per_day, "of today", of_day),
-        "week": (phase.max_submissions_per_week, week_period(phase), of_week),
-        "total": (phase.max_submissions, "of this phase", Q()),
+        "day": phase.max_submissions_per_day,
+        phase.quota_week: phase.max_submissions_per_week,
+        "total": phase.max_submissions,
     }
-    chosen = {name: rows for name, (limit, _, rows) in limits.items() if limit is not None}
-    if not chosen:
-        return []
-    since = _counts_since(phase, now)
-    counted = charged if since is None else charged.filter(received_at__gte=since)
-    counts = counted.aggregate(**{name: Count("pk", filter=rows) for name, rows in chosen.items()})
-    ends = {"day": midnight + DAY, "week": _week_ends_at(phase, charged, week) if "week" in chosen else None}
-    return [
-        Allowance(period, limit, counts[name], ends.get(name))
-        for name, (limit, period, _) in limits.items()
-        if limit is not None
-    ]
+    return {span: limit for span, limit in limits.items() if limit is not None}
 
 
 def _counts_since(phase: Phase, now: datetime) -> datetime | None:
@@ -94,9 +95,21 @@ def least_left(teams: Mapping[Phase, int], now: datetime) -> dict[int, Allowance
 
     Phases without a limit are left out, and only what a limit is about is counted.
     """
+    used = _used(teams, now)
+    left: dict[int, Allowance] = {}
+    for phase in teams:
+        counts = used.get(phase.pk, {})
+        known = [Allowance(BRIEFLY[span], limit, counts.get(span, 0)) for span, limit in _limits(phase).items()]
+        if known:
+            left[phase.pk] = min(known, key=lambda allowance: allowance.left)
+    return left
+
+
+def _used(teams: Mapping[Phase, int], now: datetime) -> dict[int, Any]:
+    """The charged submissions of each phase's team by what limits are about; no query without a limit."""
     since: dict[datetime | None, list[Phase]] = defaultdict(list)
     for phase in teams:
-        if _least(phase, {}) is not None:
+        if _limits(phase):
             since[_counts_since(phase, now)].append(phase)
     if not since:
         return {}
@@ -113,32 +126,16 @@ def least_left(teams: Mapping[Phase, int], now: datetime) -> dict[int, Allowance
         counted |= Q(phase__in=phases) if instant is None else Q(phase__in=phases, received_at__gte=instant)
     charged = Submission.objects.filter(counted, team__in=teams.values(), is_charged=True)
     counts = {name: Count("pk", filter=span) for name, span in spans.items()}
-    used: dict[int, Any] = {row["phase"]: row for row in charged.order_by().values("phase").annotate(**counts)}
-    return {phase.pk: left for phase in teams if (left := _least(phase, used.get(phase.pk, {}))) is not None}
+    return {row["phase"]: row for row in charged.order_by().values("phase").annotate(**counts)}
 
 
-def _least(phase: Phase, used: Mapping[str, int]) -> Allowance | None:
-    limits = (
-        ("today", phase.max_submissions_per_day, used.get("day", 0)),
-        ("this week", phase.max_submissions_per_week, used.get(phase.quota_week, 0)),
-        ("in all", phase.max_submissions, used.get("total", 0)),
-    )
-    known = [Allowance(period, limit, count) for period, limit, count in limits if limit is not None]
-    return min(known, key=lambda allowance: allowance.left, default=None)
-
-
-def week_period(phase: Phase) -> str:
-    """The week as in a sentence."""
-    return "of the last seven days" if phase.quota_week == Week.SLIDING else "of this week"
-
-
-def _week_ends_at(phase: Phase, charged: QuerySet[Submission], week: datetime) -> datetime | None:
+def _week_ends_at(phase: Phase, team_id: int, now: datetime) -> datetime | None:
     """The instant when the team gets more: next Monday, or a week after its oldest counted submission."""
-    limit = phase.max_submissions_per_week
+    limit, week = phase.max_submissions_per_week, week_began_at(phase, now)
     if phase.quota_week == Week.CALENDAR or not limit:
         return week + WEEK
-    received = charged.filter(received_at__gte=week).order_by("-received_at").values_list("received_at", flat=True)
-    counting = list(received[:limit])
+    charged = Submission.objects.filter(team=team_id, phase=phase, is_charged=True, received_at__gte=week)
+    counting = list(charged.order_by("-received_at").values_list("received_at", flat=True)[:limit])
     return counting[-1] + WEEK if counting else None
 
 

@@ -317,7 +317,7 @@ def team_disqualify(*, team: Team, reason: str, now: datetime) -> bool:
     locked = Team.objects.select_for_update().get(pk=team.pk)
     if locked.disqualified_at is not None:
         return False
-    Team.objects.filter(pk=team.pk).update(**_disqualified(reason, now))
+    Team.objects.filter(pk=team.pk).update(**_standing(now, reason, is_back=False))
     numbers = Submission.objects.filter(team=team).values_list("pk", flat=True)
     _disqualify(list(numbers), f"Disqualified the team {team.name}", reason, now)
     team_standing_notify(team=team, reason=reason[:500])
@@ -326,21 +326,14 @@ def team_disqualify(*, team: Team, reason: str, now: datetime) -> bool:
 
 def _disqualify(numbers: list[int], what: str, reason: str, now: datetime) -> int:
     rows = Submission.objects.filter(pk__in=numbers, disqualified_at=None)
-    return _standing_change(rows, f"{what}: {reason[:500]}", now, **_disqualified(reason, now))
+    return _standing_change(rows, f"{what}: {reason[:500]}", now, **_standing(now, reason, is_back=False))
 
 
-def _disqualified(reason: str, now: datetime) -> dict[str, object]:
-    """The standing of a team or submission that is disqualified."""
-    return _standing(disqualified_at=now, disqualified_reason=reason[:500])
-
-
-def _reinstated(reason: str, now: datetime) -> dict[str, object]:
-    return _standing(reinstated_at=now, reinstated_reason=reason[:500])
-
-
-def _standing(**given: Any) -> dict[str, object]:
+def _standing(now: datetime, reason: str, *, is_back: bool) -> dict[str, object]:
+    """The standing of a team or submission that is disqualified, or takes part again."""
     blank = {"disqualified_at": None, "disqualified_reason": "", "reinstated_at": None, "reinstated_reason": ""}
-    return blank | given
+    kind = "reinstated" if is_back else "disqualified"
+    return blank | {f"{kind}_at": now, f"{kind}_reason": reason[:500]}
 
 
 def _standing_change(rows: QuerySet[Submission], reason: str, now: datetime, **changes: Any) -> int:
@@ -362,7 +355,7 @@ def submission_reinstate(*, submission: Submission, reason: str, now: datetime) 
     require_in_contest(Team.objects.select_for_update().get(pk=submission.team_id))
     rows = Submission.objects.filter(pk=submission.pk, disqualified_at__isnull=False)
     what = f"Reinstated submission #{submission.pk}: {reason[:500]}"
-    if not _standing_change(rows, what, now, **_reinstated(reason, now)):
+    if not _standing_change(rows, what, now, **_standing(now, reason, is_back=True)):
         return False
     submission_standing_notify(submission=submission, reason=reason[:500], is_back=True)
     return True
@@ -378,9 +371,11 @@ def team_reinstate(*, team: Team, reason: str, now: datetime) -> bool:
     at = locked.disqualified_at
     if at is None:
         return False
-    Team.objects.filter(pk=team.pk).update(**_reinstated(reason, now))
+    Team.objects.filter(pk=team.pk).update(**_standing(now, reason, is_back=True))
     rows = Submission.objects.filter(team=team, disqualified_at=at)
-    _standing_change(rows, f"Reinstated the team {team.name}: {reason[:500]}", now, **_reinstated(reason, now))
+    _standing_change(
+        rows, f"Reinstated the team {team.name}: {reason[:500]}", now, **_standing(now, reason, is_back=True)
+    )
     team_standing_notify(team=team, reason=reason[:500], is_back=True)
     return True
 

@@ -5,6 +5,8 @@ from typing import Final
 
 from django.db.models import TextChoices
 
+from competitions.catalog.models import Phase
+
 
 class Kind(TextChoices):
     """The kind of a submission."""
@@ -120,3 +122,11 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "Nothing for you to do: this was our fault, cost no quota, and the administrators can run it again.",
     ),
 }
+
+
+def failure_advice(reason: Reason, phase: Phase) -> str:
+    """The reason's advice; for a failed program also the image's packages, as one may be missing."""
+    advice = REASONS[reason].advice
+    contents = phase.image_contents if reason == Reason.PROGRAM_ERROR else ""
+    where = "your zip, or into a requirements.txt with hashes" if phase.own_requirements else "your zip"
+    return f"{advice} {contents} Any other package belongs into {where}." if contents else advice

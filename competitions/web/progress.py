@@ -10,9 +10,8 @@ from competitions.runs.models import Run
 from competitions.runs.queue.positions import QueuePosition, queue_wait
 from competitions.runs.queue.smoke import time_limit_s
 from competitions.runs.records.budget import budget_use
-from competitions.submissions.advice import failure_advice
 from competitions.submissions.models import Submission
-from competitions.submissions.states import HELD, REASONS, Kind, Reason, State
+from competitions.submissions.states import HELD, REASONS, Kind, Reason, State, failure_advice
 
 
 @dataclass(frozen=True)

@@ -75,10 +75,6 @@ class ProfileReportAdmin(ReadOnlyAdmin):
     def is_hidden(self, row: ProfileReport) -> bool:
         return row.profile.hidden_at is not None
 
-    def has_decide_permission(self, request: HttpRequest) -> bool:
-        """Administrators alone decide; staff organize competitions."""
-        return bool(request.user.is_active and request.user.is_superuser)
-
     @admin.action(description="Leave the profile as it is", permissions=["decide"])
     def dismiss(self, request: HttpRequest, queryset: QuerySet[ProfileReport]) -> None:
         by, now = person(request), timezone.now()

@@ -66,6 +66,10 @@ class GuardedAdmin(admin.ModelAdmin[Any]):
         if self.date_hierarchy:
             yield from (f"{self.date_hierarchy}__{part}" for part in ("year", "month", "day"))
 
+    def has_decide_permission(self, request: HttpRequest) -> bool:
+        """Administrators alone: a right to look at rows gives nobody else a say over them."""
+        return bool(request.user.is_active and request.user.is_superuser)
+
     def response_action(self, request: HttpRequest, queryset: QuerySet[Any], *rest: Any) -> HttpResponse | None:
         """Show a service's refusal on the list where the action was chosen."""
         try:

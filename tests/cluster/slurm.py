@@ -226,8 +226,7 @@ class ClusterSite(Cluster):
 
     def start(self) -> None:
         """Start the site and the cluster, and make a launcher; it is not started."""
-        from competitions.compute.launchers import launcher_issue_token
-        from competitions.compute.models import Launcher
+        from competitions.compute.models import Launcher, issue_token
 
         with ThreadPoolExecutor(1) as pool:
             starting = pool.submit(self.slurm.start)
@@ -238,7 +237,7 @@ class ClusterSite(Cluster):
         self.phase.save()
         self.launcher_row = Launcher.objects.create(name="lab")
         self.launcher_row.queues.add(self.queue)
-        (self.folder / "launcher-token").write_text(launcher_issue_token(self.launcher_row))
+        (self.folder / "launcher-token").write_text(issue_token(self.launcher_row))
         worker = self.folder / "podium-worker"
         repository = Path(__file__).parents[2]
         worker.write_text(f'#!/bin/sh\ncd {repository} && exec {sys.executable} -m workers.cli "$@"\n')

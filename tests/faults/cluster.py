@@ -127,11 +127,11 @@ class Cluster:
     def _seed(self) -> None:
         from accounts.models import User
         from competitions.catalog.models import Column, Competition, Leaderboard, Phase, Task
-        from competitions.compute.models import Queue, queue_issue_token
+        from competitions.compute.models import Queue, issue_token
         from competitions.teams.models import Team
 
         self.queue = Queue.objects.create(name=f"faults-{uuid.uuid4().hex[:6]}")
-        self.token = queue_issue_token(self.queue)
+        self.token = issue_token(self.queue)
         self.user = User.objects.create(username="captain", email="captain@example.org")
         competition = Competition.objects.create(
             slug="faults", title="Faults", is_published=True, queue=self.queue, docker_image=IMAGE

@@ -16,7 +16,7 @@ from tests.engines import IN_GVISOR, skip_unless_held
 from tests.hostile.programs import escapes, outputs, resources, truth
 from tests.hostile.programs.answer import ANSWER
 from tests.integration.workers.harness import MIB, SECRET, Bench, Outcome
-from workers.engines.users import FIRST_UID
+from workers.engines.spec import FIRST_UID
 from workers.protocol.hosts import HeldLimit
 
 Check = Callable[[Outcome], bool]

@@ -12,7 +12,7 @@ from tests.engines import TestedEngine, hand_over
 from tests.hostile.programs.answer import ANSWER
 from tests.integration.workers.harness import MIB, Bench, Outcome
 from workers.engines.docker.client import DockerEngine
-from workers.engines.users import slot_uid
+from workers.engines.spec import slot_uid
 from workers.errors import SandboxError
 from workers.protocol.jobs import PullPolicy
 

@@ -13,7 +13,7 @@ from tests.hostile.programs import neighbours
 from tests.hostile.programs.answer import ANSWER
 from tests.integration.workers.harness import MIB, Bench
 from workers.agent.runs.execution import RunExecution
-from workers.engines.users import slot_uid
+from workers.engines.spec import slot_uid
 
 WAIT_S = 60.0
 

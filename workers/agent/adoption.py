@@ -45,7 +45,7 @@ class Adoption:
         left = [handling for path in sorted(self._worker.runs.iterdir()) if (handling := self._load(path.name))]
         statuses = {handling.folder.lease: self._status(handling) for handling in left}
         # A run with a GPU has no choice of slots.
-        left.sort(key=lambda handling: (statuses[handling.folder.lease], handling.folder.gpu_uuid is None))
+        left.sort(key=lambda handling: (statuses[handling.folder.lease], handling.folder.state.gpu_uuid is None))
         return [self._thread(handling, statuses[handling.folder.lease]) for handling in left]
 
     def _load(self, lease: str) -> RunHandling | None:
@@ -60,9 +60,9 @@ class Adoption:
 
     def _slot_for(self, folder: RunFolder) -> Slot:
         """The slot with the run's GPU; without a GPU, the slot that the run was claimed for."""
-        fitting = [slot for slot in self._slots if slot.gpu_uuid == folder.gpu_uuid] or self._slots
-        candidates = self._slots if folder.gpu_uuid is None else fitting
-        return next((slot for slot in candidates if slot.number == folder.slot), fitting[0])
+        fitting = [slot for slot in self._slots if slot.gpu_uuid == folder.state.gpu_uuid] or self._slots
+        candidates = self._slots if folder.state.gpu_uuid is None else fitting
+        return next((slot for slot in candidates if slot.number == folder.state.slot), fitting[0])
 
     def _status(self, handling: RunHandling) -> RunStatus:
         """The run's progress by its folder and its containers.
@@ -70,8 +70,8 @@ class Adoption:
         A run whose containers are gone has a status, too: the site must get an answer for it.
         """
         folder, engine = handling.folder, self._worker.engine
-        if folder.phase != "executing":
-            return RunStatus.UNSTARTED if folder.phase == "preparing" else RunStatus.DECIDED
+        if folder.state.phase != "executing":
+            return RunStatus.UNSTARTED if folder.state.phase == "preparing" else RunStatus.DECIDED
         try:
             containers = engine.list({LABEL_WORKER: self._worker.key, "podium.lease": folder.lease})
             states = [engine.observe(container) for container in containers]
@@ -82,9 +82,9 @@ class Adoption:
         if not all(state.ended or state.never_started for state in states):
             return RunStatus.RUNNING
         stages = handling.job.stages
-        required = folder.containers | {stage.name for stage in stages if not stage.tolerant}
+        required = folder.state.containers | {stage.name for stage in stages if not stage.tolerant}
         is_whole = required <= {state.labels.get("podium.stage") for state in states}
-        has_started = any(state.ended for state in states) or any(folder.stage_facts(stage.name) for stage in stages)
+        has_started = any(state.ended for state in states) or any(stage.name in folder.state.stages for stage in stages)
         return RunStatus.BETWEEN_STAGES if has_started or not is_whole else RunStatus.UNSTARTED
 
     def _next_step(self, handling: RunHandling, status: RunStatus) -> Callable[[], None]:
@@ -95,7 +95,7 @@ class Adoption:
         if status == RunStatus.ENDED:
             return handling.adopt_ended
         # A run without a GPU may have any slot that is free.
-        others = self._slots if handling.folder.gpu_uuid is None else ()
+        others = self._slots if handling.folder.state.gpu_uuid is None else ()
         has_turn = any(handling.try_turn(slot) for slot in (handling.slot, *others))
         if status == RunStatus.RUNNING and not has_turn:
             return partial(handling.fail_adoption, "two runs were found for one slot")

@@ -1,8 +1,9 @@
 """The job of a cluster that a worker is: until when, and how many runs it may take."""
 
+import math
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -43,15 +44,13 @@ class RunAllowance:
     """The number of runs that a worker may still take; without a limit, as many as there are."""
 
     def __init__(self, runs: int = 0) -> None:
-        self._left = runs or None
+        self._left = runs or math.inf
         self._lock = threading.Lock()
 
     def take(self) -> bool:
         """Take one before a claim; False where none is left."""
         with self._lock:
-            if self._left is None:
-                return True
-            if self._left == 0:
+            if self.is_used_up:
                 return False
             self._left -= 1
             return True
@@ -59,8 +58,7 @@ class RunAllowance:
     def give_back(self) -> None:
         """Return one: nothing was claimed, or it was handed back unstarted."""
         with self._lock:
-            if self._left is not None:
-                self._left += 1
+            self._left += 1
 
     @property
     def is_used_up(self) -> bool:
@@ -81,8 +79,3 @@ class IdleClock:
         if busy:
             self._busy_at = self._clock()
         return bool(self._until_idle_s) and self._clock() - self._busy_at >= self._until_idle_s
-
-
-def has_slurm_job(environ: Mapping[str, str]) -> bool:
-    """True inside a job of Slurm."""
-    return bool(environ.get("SLURM_JOB_ID"))

@@ -70,9 +70,4 @@ class Worker:
     @property
     def key(self) -> str:
         """Tells this worker's containers and control groups from those of another worker on the same engine."""
-        return worker_key(self.name, self.data_dir)
-
-
-def worker_key(name: str, data_dir: Path) -> str:
-    """The key of the worker of this name and folder."""
-    return sha256(f"{name}\0{data_dir}".encode()).hexdigest()[:8]
+        return sha256(f"{self.name}\0{self.data_dir}".encode()).hexdigest()[:8]

@@ -5,7 +5,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from workers.images.engine import ImageError, exists, install_packages, run, say
+from workers.images.engine import ImageError, inspected, install_packages, run, say
 
 BASE_IMAGE = "debian:bookworm-slim"
 SUITE = "bookworm"
@@ -18,7 +18,7 @@ QUICK = ('--aptopt=Acquire::Languages "none"', "--dpkgopt=force-unsafe-io")
 
 def ensure_base(image: str = BASE_IMAGE) -> None:
     """Have `image` in the engine: as it is, pulled, or (for Debian's own) bootstrapped."""
-    if exists(image):
+    if inspected(image, "{{.Id}}") is not None:
         return
     say(f"pulling {image}")
     try:

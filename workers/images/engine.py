@@ -41,23 +41,18 @@ def run(*argv: str | Path, timeout_s: float | None = None, env: dict[str, str] |
     return done.stdout
 
 
-def image_label(image: str, label: str) -> str | None:
-    """The label's value on a local image; None when there is no such image or no such label."""
-    template = f'{{{{ index .Config.Labels "{label}" }}}}'
+def inspected(image: str, template: str) -> str | None:
+    """A local image by this template; None when there is no such image."""
     try:
-        value = run("docker", "image", "inspect", "--format", template, "--", image).strip()
+        return run("docker", "image", "inspect", "--format", template, "--", image).strip()
     except ImageError:
         return None
+
+
+def image_label(image: str, label: str) -> str | None:
+    """The label's value on a local image; None when there is no such image or no such label."""
+    value = inspected(image, f'{{{{ index .Config.Labels "{label}" }}}}')
     return value if value and value != "<no value>" else None
-
-
-def exists(image: str) -> bool:
-    """True if the engine has the image."""
-    try:
-        run("docker", "image", "inspect", "--format", "{{.Id}}", "--", image)
-    except ImageError:
-        return False
-    return True
 
 
 def ensure_engine() -> None:

@@ -107,7 +107,7 @@ def config_from_table(table: Mapping[str, object]) -> LauncherConfig:
     config = LauncherConfig(
         site=checked_site(_text(table, "site", ""), allow_http=bool(table.get("allow_http", False))),
         token=read_token(_text(table, "token_file", "")),
-        name=_name(table, "", NAME, "lower-case letters, digits and hyphens, at most 30"),
+        name=_name(table, ""),
         worker=_read(WorkerCommand, _table(table.get("worker"), "worker"), "worker."),
         kinds=tuple(_kind(_table(kind, f"jobs[{n}]"), f"jobs[{n}].") for n, kind in enumerate(kinds)),
         poll_s=_number(table, "poll_s", "", 15),
@@ -124,7 +124,7 @@ def config_from_table(table: Mapping[str, object]) -> LauncherConfig:
 
 def _kind(table: Mapping[str, object], where: str) -> JobKind:
     kind = _read(JobKind, table, where)
-    _name(table, where, NAME, "lower-case letters, digits and hyphens, at most 30")
+    _name(table, where)
     if not QUEUE.match(kind.queue):
         raise ConfigError(f"'{where}queue' must be the name of a queue of the site, such as gpu, not {kind.queue!r}")
     for setting in ("partition", "account", "qos", "gres", "constraint"):
@@ -190,9 +190,10 @@ def _number(table: Mapping[str, object], name: str, where: str, default: int) ->
     return value
 
 
-def _name(table: Mapping[str, object], where: str, pattern: re.Pattern[str], words: str) -> str:
+def _name(table: Mapping[str, object], where: str) -> str:
     value = _text(table, "name", where)
-    if not pattern.match(value):
+    if not NAME.match(value):
+        words = "lower-case letters, digits and hyphens, at most 30"
         raise ConfigError(f"'{where}name' must be {words}, such as gpu, not {value!r}")
     return value
 

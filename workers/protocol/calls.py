@@ -8,11 +8,13 @@ from pydantic import BeforeValidator, Field, field_validator
 from workers.protocol.hosts import Calibration, Host, SelfTest, SlotFaults
 from workers.protocol.images import MAX_IMAGES
 from workers.protocol.messages import EmptyIsNone, Line, Measured, Message, NullIsEmpty, Sentence, line
-from workers.protocol.usage import Usages
+from workers.protocol.stages import StageName
 
 MAX_NAME = 100  # characters of a worker's name
 MAX_PIECES = 64  # of a log, in one heartbeat
 MAX_PIECE_CHARS = 64_000
+MAX_POINTS = 100  # of one stage's line of usage; a run has three stages at most
+MAX_STAGES = 4
 
 
 JobId = Annotated[str, Field(pattern=r"\A([A-Za-z0-9][A-Za-z0-9._-]{0,99})?\z")]  # of a cluster's scheduler
@@ -127,6 +129,33 @@ class Progress(Message):
     """The progress that the participant's program reports."""
 
     fraction: Measured = None
+
+
+def _points(value: object) -> object:
+    """The points of a list, at most `MAX_POINTS`; none of anything else."""
+    return tuple(value[:MAX_POINTS]) if isinstance(value, list | tuple) else ()
+
+
+Points = Annotated[tuple[Measured, ...], BeforeValidator(_points)]
+
+
+class StageUsage(Message):
+    """The line of a stage. Each point ends `at_s` seconds after the stage began.
+
+    A point has the average of cores and of the GPU's share in use since the point before, and the most memory that was seen. The lists have
+    one length; None: not known.
+    """
+
+    name: StageName
+    at_s: Points = ()
+    cpu_cores: Points = ()
+    memory_bytes: Points = ()
+    gpu_share: Points = ()
+    gpu_memory_bytes: Points = ()
+
+
+Usages = Annotated[tuple[StageUsage, ...], Field(max_length=MAX_STAGES), BeforeValidator(lambda value: value or ())]
+"""The lines of a run's stages, each whole: what was sent before is replaced."""
 
 
 class Heartbeat(Message):

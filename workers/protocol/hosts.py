@@ -106,10 +106,6 @@ class Calibration(Message):
     gpus: Annotated[tuple[GpuTimes, ...], Field(max_length=MAX_ITEMS)] = ()
 
 
-def _no_list_is_empty(value: object) -> object:
-    return value if isinstance(value, list | tuple) else ()
-
-
 class SlotFault(Message):
     """A slot that is out of service, and why."""
 
@@ -118,4 +114,8 @@ class SlotFault(Message):
     detail: Line = ""
 
 
-SlotFaults = Annotated[tuple[SlotFault, ...], Field(max_length=1000), BeforeValidator(_no_list_is_empty)]
+SlotFaults = Annotated[
+    tuple[SlotFault, ...],
+    Field(max_length=1000),
+    BeforeValidator(lambda value: value if isinstance(value, list | tuple) else ()),
+]

@@ -1,4 +1,4 @@
-"""Names of container images, by the grammar of the distribution specification.
+"""Names of container images, by the distribution specification's grammar; what is in Podium's own.
 
 No other text reaches an engine.
 """
@@ -18,6 +18,25 @@ HEXADECIMAL: Final = re.compile(r"[0-9a-f]+")
 IMAGE_ID: Final = re.compile(r"[0-9a-f]{64}")
 EXAMPLE: Final = "Write it as for `docker pull`: podium/runtime:1, or ghcr.io/lab/model@sha256:… with a digest."
 MAX_IMAGES: Final = 1000  # names that a worker reports of its host
+PYTHON: Final = "Python 3.11"
+RUNTIME: Final = (
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "pandas",
+    "rdkit",
+    "pyyaml",
+    "polars",
+    "zstandard",
+    "sacrebleu",
+    "matplotlib",
+    "psutil",
+    "filelock",
+)
+PACKAGES: Final = {
+    "podium/runtime": RUNTIME,
+    "podium/runtime-torch": (*RUNTIME, "torch", "torch-geometric", "openbabel-wheel"),
+}
 
 
 class ImageNameInvalid(ValueError):
@@ -124,3 +143,17 @@ def _check_digest(digest: str) -> None:
 
 def _quoted(part: str) -> str:
     return ascii(part if len(part) <= 60 else f"{part[:57]}...")
+
+
+def image_contents(image: str) -> str:
+    """A sentence on the image's contents; empty for an image that is not Podium's own.
+
+    >>> image_contents("ghcr.io/lab/model:1")
+    ''
+    """
+    try:
+        name = parse_image(image)
+    except ImageNameInvalid:
+        return ""
+    packages = () if name.registry else PACKAGES.get(name.repository, ())
+    return f"{image} holds {PYTHON} with {', '.join(packages)}, and no network." if packages else ""

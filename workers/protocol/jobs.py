@@ -69,16 +69,12 @@ class OwnImage(Message):
     image_id: Annotated[str, Field(pattern=r"\Asha256:[0-9a-f]{64}\z")]
 
 
+VARIANTS: Final[dict[type[Mounted], str]] = {StageOutput: "output", BuiltEnvironment: "environment"}
+
+
 def _variant(value: Any) -> str | None:
     if isinstance(value, Mounted):
-        kind = (
-            "output"
-            if isinstance(value, StageOutput)
-            else "environment"
-            if isinstance(value, BuiltEnvironment)
-            else "file"
-        )
-        return f"{TAG}{kind}"
+        return TAG + VARIANTS.get(type(value), "file")
     if isinstance(value, dict) and value.get("requirements") is not None:
         return f"{TAG}environment" if value.get("file") is None and value.get("stage_output") is None else None
     if not isinstance(value, dict) or (value.get("file") is None) == (value.get("stage_output") is None):

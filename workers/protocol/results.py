@@ -6,12 +6,11 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from workers.protocol.calls import Meters
+from workers.protocol.calls import MAX_STAGES, Meters, Usages
 from workers.protocol.hosts import Host
 from workers.protocol.limits import Limits
 from workers.protocol.messages import Line, Measured, Message, NullIsEmpty, OptionalLine, Sentence, Word, line
 from workers.protocol.stages import StageName
-from workers.protocol.usage import MAX_STAGES, Usages
 
 MAX_NOTES = 20
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import structlog
 
-from workers.engines.users import DEFAULT_UID
+from workers.engines.spec import DEFAULT_UID
 from workers.errors import SandboxError
 from workers.sandbox.collect import MAX_DEPTH, open_folder
 

@@ -347,7 +347,6 @@ class StageRun:
         """The figures so far, for the page."""
         reading = self.engine.usage(self.spec.group)
         wall = 0.0 if self.started_monotonic is None else time.monotonic() - self.started_monotonic
-        gpu = self.gpu_meter.reading()
         used: int | None = None
         written: int | None = None
         with contextlib.suppress(OSError):  # its file system may be going away
@@ -360,9 +359,7 @@ class StageRun:
             memory_peak_bytes=reading.memory_peak_bytes,
             output_bytes=used,
             bytes_written=written,
-            gpu_s=gpu["gpu_s"],
-            gpu_memory_peak_bytes=gpu["gpu_memory_peak_bytes"],
-            gpu_energy_j=gpu["gpu_energy_j"],
+            **self.gpu_meter.reading(),
         )
 
     def _reading(self) -> Reading:

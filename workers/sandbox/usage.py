@@ -9,8 +9,8 @@ from typing import Final
 import structlog
 
 from workers.errors import SandboxError
+from workers.protocol.calls import MAX_POINTS, StageUsage
 from workers.protocol.stages import StageName
-from workers.protocol.usage import MAX_POINTS, StageUsage
 
 log = structlog.get_logger(__name__)
 

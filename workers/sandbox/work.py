@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from workers.engines.spec import Mount
-from workers.engines.users import DEFAULT_UID
+from workers.engines.spec import DEFAULT_UID, Mount
 from workers.errors import SandboxError
 from workers.sandbox.output_volume import MakeRoom, OutputVolume, no_room
 

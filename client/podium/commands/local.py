@@ -98,7 +98,7 @@ def describe(
 ) -> None:
     """Say what an image holds that Podium makes."""
     with needing("run"):
-        from workers.protocol.runtimes import PACKAGES, image_contents
+        from workers.protocol.images import PACKAGES, image_contents
     contents = {
         image: image_contents(image) for image in ([name] if name else [f"{package}:1" for package in PACKAGES])
     }

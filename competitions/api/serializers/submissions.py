@@ -11,10 +11,9 @@ from competitions.leaderboards.reading.results import ScoredSubmission, known_re
 from competitions.resources.models import Upload
 from competitions.runs.models import Run
 from competitions.runs.records.budget import budget_use
-from competitions.submissions.advice import failure_advice
 from competitions.submissions.annotations import LONGEST_TAG
 from competitions.submissions.models import Submission
-from competitions.submissions.states import REASONS, Kind, Reason, State
+from competitions.submissions.states import REASONS, Kind, Reason, State, failure_advice
 
 
 class UploadIn(serializers.Serializer[Any]):

@@ -20,12 +20,12 @@ from competitions.api.views.base import ApiView
 from competitions.catalog.models import Leaderboard, Phase
 from competitions.disclosure.scores import board_refusal, may_see_board
 from competitions.leaderboards.models import Commitment
-from competitions.leaderboards.ranking.datasets import shown_datasets
 from competitions.leaderboards.reading.board import Cursor, board_page
 from competitions.leaderboards.reading.columns import page_columns, read_sort
 from competitions.leaderboards.reading.export import csv_response
 from competitions.leaderboards.reading.results import load_boards
 from competitions.leaderboards.reading.uncertainty import board_uncertainty, row_uncertainty
+from competitions.submissions.models import Dataset
 from competitions.winners.models import Place
 from competitions.winners.models import State as PlaceState
 
@@ -91,6 +91,7 @@ def page_out(board: Leaderboard, cursor: str | None, sort: str = "") -> dict[str
     page, visible = board_page(board, cursor=cursor, sort=sort), board.visible_columns
     columns = page_columns(board, visible)
     sure = None if sort else board_uncertainty(board)
+    joined = Dataset.objects.on_board(board.phase)
     return {
         "phase": board.phase.slug,
         "board": board.key,
@@ -103,7 +104,7 @@ def page_out(board: Leaderboard, cursor: str | None, sort: str = "") -> dict[str
         "rows": [s.row_out(row, columns, row_uncertainty(board, row.entry) if sure else None) for row in page.rows],
         "uncertainty": sure.as_json() if sure else None,
         "next_cursor": page.next_cursor,
-        **({"datasets": list(s.DatasetOut(shown_datasets(board.phase), many=True).data)} if board.phase.grows else {}),
+        **({"datasets": list(s.DatasetOut(joined, many=True).data)} if board.phase.grows else {}),
     }
 
 

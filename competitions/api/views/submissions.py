@@ -42,9 +42,8 @@ from competitions.runs.records.logs import log_text
 from competitions.runs.services import submission_cancel, submission_start, waiting_start
 from competitions.runs.worker_api.offers import Brought, smoke_offer
 from competitions.submissions.access import tagged, team_submissions, visible_submissions
-from competitions.submissions.annotations import LONGEST_TAG, annotations_edit, read_annotations
+from competitions.submissions.annotations import LONGEST_TAG, annotations_edit, fact_sheet_edit, read_annotations
 from competitions.submissions.datasets import dataset_withdraw
-from competitions.submissions.fact_sheets import fact_sheet_edit
 from competitions.submissions.models import Submission
 from competitions.submissions.quota import allowances
 from competitions.submissions.services import NewSubmission, submission_create

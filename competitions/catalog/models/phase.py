@@ -24,7 +24,7 @@ from competitions.catalog.models.sections.smoke import SmokeSection
 from competitions.catalog.models.task import Task
 from competitions.resources.models import Resource, resource_field
 from core.fields import SHORT_TEXT, LongTextField, OneLineField
-from workers.protocol.runtimes import image_contents
+from workers.protocol.images import image_contents
 
 if TYPE_CHECKING:
     from competitions.catalog.models.board import Leaderboard

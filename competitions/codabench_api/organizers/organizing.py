@@ -30,7 +30,7 @@ from competitions.resources.downloads import stored_response
 from competitions.resources.rooms import upload_room
 from competitions.resources.uploads import take_upload
 from competitions.resources.versions import storage_used
-from competitions.submissions.fact_sheets import fact_sheet_edit
+from competitions.submissions.annotations import fact_sheet_edit
 from competitions.teams.models import Registration
 from competitions.teams.services import registration_decide
 from core.refusals import NotAllowed

@@ -16,8 +16,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from competitions.catalog.models import Column, Leaderboard, Phase, Task
 from competitions.disclosure.scores import boards_with_open_rows
 from competitions.leaderboards.models import Cell, Entry
-from competitions.leaderboards.ranking.datasets import dataset_tasks, shown_datasets
-from competitions.leaderboards.ranking.entries import sort_cell
+from competitions.leaderboards.ranking.entries import dataset_tasks, sort_cell
 from competitions.leaderboards.ranking.relative_ranks import average_ranks_refresh
 from competitions.leaderboards.ranking.values import task_key
 from competitions.leaderboards.services import boards_locked, version_raise
@@ -50,7 +49,7 @@ def boards_fill(*, now: datetime) -> int:
 
 
 def _phase_fill(phase: Phase, now: datetime) -> int:
-    tasks = {dataset.task_id for dataset in shown_datasets(phase)}
+    tasks = {dataset.task_id for dataset in Dataset.objects.on_board(phase)}
     counting = set(counting_submissions(phase).values_list("pk", flat=True))
     runs = Run.objects.filter(submission__phase=phase, fills_board=True)
     given_up = _give_up(runs.exclude(Q(submission__in=counting) & Q(task__in=tasks)), now)

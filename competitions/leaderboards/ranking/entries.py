@@ -3,18 +3,18 @@
 import struct
 import sys
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
-from django.db.models import Count, Max
+from django.db.models import Count, F, Max, QuerySet, Window
+from django.db.models.functions import Rank
 
-from competitions.catalog.models import Column, Leaderboard
+from competitions.catalog.models import Column, Leaderboard, Phase
 from competitions.disclosure.scores import scores_are_public
 from competitions.leaderboards.models import Cell, Entry, EntryUncertainty, Score, ScoreOutcome
-from competitions.leaderboards.ranking.datasets import dataset_tasks
 from competitions.leaderboards.ranking.fact_columns import FactColumn
 from competitions.leaderboards.ranking.rules import PICKED, counting_scores, eligible_scores
 from competitions.leaderboards.ranking.values import deciding_column, further_columns, primary_column, task_key
-from competitions.submissions.models import Submission
+from competitions.submissions.models import Dataset, Submission
 from competitions.teams.models import Team
 
 MAX_COLUMNS: Final = 40  # an index takes rows of some 2,700 bytes
@@ -116,6 +116,13 @@ def cells_write(entry: Entry, columns: list[Column], facts: Sequence[str] = (), 
     Cell.objects.bulk_create(sort_cell(entry, key, order) for key, order in orders.items())
 
 
+def dataset_tasks(phase: Phase) -> list[int]:
+    """Tasks of all datasets that ever joined: one that comes back is sorted by at once."""
+    if not phase.grows:
+        return []
+    return list(Dataset.objects.filter(submission__phase=phase).values_list("task", flat=True))
+
+
 def _orders(entry: Entry, columns: list[Column], facts: Sequence[str], tasks: Sequence[int]) -> dict[str, Order]:
     """A row's sort keys with their values: `key`, `key@task` or a number of the fact sheet.
 
@@ -149,6 +156,21 @@ def entry_rank(entry: Entry) -> int | None:
     if entry.tie_key:  # counted apart: each is a range of the index
         better += ranked.filter(rank_value=entry.rank_value, tie_key__lt=entry.tie_key).count()
     return better + 1
+
+
+def ranked_entries(board: Leaderboard) -> QuerySet[Any]:
+    """The ranked rows of a board in order, each with its `rank`."""
+    order = "rank_value", "tie_key"
+    ranked = Entry.objects.filter(leaderboard=board, is_baseline=False).order_by(*order)
+    return ranked.annotate(rank=Window(Rank(), order_by=[F(name).asc() for name in order]))
+
+
+def team_ranks(board: Leaderboard) -> dict[int, int]:
+    """Each team's best rank."""
+    ranks: dict[int, int] = {}
+    for team, rank in ranked_entries(board).values_list("team", "rank"):
+        ranks.setdefault(team, rank)
+    return ranks
 
 
 def outcomes_record(boards: Sequence[Leaderboard], submission: Submission) -> None:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from competitions.catalog.models import Column, Leaderboard
 from competitions.leaderboards.models import Cell, Entry
-from competitions.leaderboards.ranking.datasets import counting_datasets
 from competitions.leaderboards.ranking.entries import sort_cell
 from competitions.leaderboards.ranking.values import primary_column, task_key
+from competitions.submissions.models import Dataset
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,8 @@ def averaged_places(board: Leaderboard, sources: Sequence[Column]) -> list[Place
     if not board.phase.grows:
         return [Place(column, column.key) for column in sources]
     own = [(task, None) for task in board.phase.tasks.order_by("pk").values_list("pk", flat=True)]
-    submitted = [(dataset.task_id, dataset.submission.team_id) for dataset in counting_datasets(board.phase)]
+    counting = Dataset.objects.on_board(board.phase).filter(counts_from__isnull=False)
+    submitted = [(dataset.task_id, dataset.submission.team_id) for dataset in counting]
     return [Place(column, task_key(column.key, task), team) for column in sources for task, team in [*own, *submitted]]
 
 

@@ -1,7 +1,7 @@
 """Reading a board: a page of rows with ranks, one team's row, the history of the best score."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal
@@ -132,23 +132,23 @@ def board_page(
     if before:
         entry = Cursor.read(before).entry_on(board)
         rows = list(_ordered(board).filter(_entries_beyond(entry, "lt")).reverse()[: size + 1])
-        return _page(list(reversed(rows[:size])), is_first=len(rows) <= size, has_more=True)
+        is_first = len(rows) <= size
+        return _page(_ranked(rows[:size][::-1], is_first=is_first), is_first=is_first, has_more=True)
     return _page_after(board, Cursor.read(cursor).entry_on(board) if cursor else None, size)
 
 
 def _page_after(board: Leaderboard, entry: Entry | None, size: int) -> BoardPage:
     """The rows behind this one, or the first ones."""
     entries = _ordered(board) if entry is None else _ordered(board).filter(_entries_beyond(entry, "gt"))
-    rows = list(entries[: size + 1])
-    return _page(rows[:size], is_first=entry is None, has_more=len(rows) > size)
+    rows, is_first = list(entries[: size + 1]), entry is None
+    return _page(_ranked(rows[:size], is_first=is_first), is_first=is_first, has_more=len(rows) > size)
 
 
-def _page(shown: list[Entry], *, is_first: bool, has_more: bool) -> BoardPage:
-    ranks = _ranks(shown, first_page=is_first)
+def _page(rows: list[Row], *, is_first: bool, has_more: bool) -> BoardPage:
     return BoardPage(
-        rows=[Row(rank, entry) for rank, entry in zip(ranks, shown, strict=True)],
-        next_cursor=str(Cursor.of(shown[-1])) if has_more and shown else None,
-        previous_cursor=None if is_first or not shown else str(Cursor.of(shown[0])),
+        rows=rows,
+        next_cursor=str(Cursor.of(rows[-1].entry)) if has_more and rows else None,
+        previous_cursor=None if is_first or not rows else str(Cursor.of(rows[0].entry)),
     )
 
 
@@ -167,68 +167,65 @@ def sorted_page(
         at = Cursor.read(before).cell_on(board, key)
         ahead = cells.filter(_beyond(at, "lt", IN_COLUMN), sort_value__lte=at.sort_value)
         rows = list(ahead.reverse()[: size + 1])
-        return _sorted(board, list(reversed(rows[:size])), is_first=len(rows) <= size, has_more=True)
+        is_first = len(rows) <= size
+        return _page(_sorted(board, rows[:size][::-1], is_first=is_first), is_first=is_first, has_more=True)
     if cursor:
         at = Cursor.read(cursor).cell_on(board, key)
         cells = cells.filter(_beyond(at, "gt", IN_COLUMN), sort_value__gte=at.sort_value)
     rows = list(cells[: size + 1])
     if not rows and not cursor and board.entry_count:
         raise UnknownSort(key)
-    return _sorted(board, rows[:size], is_first=not cursor, has_more=len(rows) > size)
+    return _page(_sorted(board, rows[:size], is_first=not cursor), is_first=not cursor, has_more=len(rows) > size)
 
 
-def _sorted(board: Leaderboard, shown: list[Cell], *, is_first: bool, has_more: bool) -> BoardPage:
-    first_rank = 1 if is_first or not shown else _cell_place(shown[0])
-    return BoardPage(
-        rows=list(_sorted_rows(board, shown, first_rank)),
-        next_cursor=str(Cursor.of(shown[-1].entry)) if has_more and shown else None,
-        previous_cursor=None if is_first or not shown else str(Cursor.of(shown[0].entry)),
-    )
-
-
-def _cell_place(cell: Cell) -> int:
-    """One more than the number of ranked rows before this one."""
-    ranked = Cell.objects.filter(leaderboard=cell.leaderboard_id, key=cell.key, is_baseline=False)
-    return 1 + ranked.filter(_beyond(cell, "lt", IN_COLUMN)).count()
-
-
-def _sorted_rows(board: Leaderboard, cells: list[Cell], place: int) -> Iterator[Row]:
-    """Rows with ranks in this column; equal values share one. A row without the value has none."""
-    rank, value = place, None
+def _sorted(board: Leaderboard, cells: list[Cell], *, is_first: bool) -> list[Row]:
+    """Rows with ranks in this column. A row without the value has none."""
     for cell in cells:
         cell.entry.leaderboard = board
-        if cell.is_baseline or cell.sort_value == MISSING:
-            yield Row(None, cell.entry)
-            continue
-        if value is None and place > 1:
-            better = Cell.objects.filter(
-                leaderboard=board, key=cell.key, is_baseline=False, sort_value__lt=cell.sort_value
-            )
-            rank = better.count() + 1
-        elif cell.sort_value != value:
-            rank = place
-        value = cell.sort_value
-        place += 1
-        yield Row(rank, cell.entry)
+    values = [None if cell.is_baseline or cell.sort_value == MISSING else cell.sort_value for cell in cells]
+    ranks = _ranks(values, lambda number: (1, 1) if is_first else _count_before_cell(cells[number]))
+    return [Row(rank, cell.entry) for rank, cell in zip(ranks, cells, strict=True)]
 
 
-def _ranks(entries: list[Entry], *, first_page: bool) -> Iterator[int | None]:
-    """Ranks of consecutive rows: only the first ranked one is counted, the others follow."""
-    seen, rank, value = 0, 0, None
-    for entry in entries:
-        if entry.is_baseline:
+def _count_before_cell(cell: Cell) -> tuple[int, int]:
+    """A row's rank and place in this column."""
+    ranked = Cell.objects.filter(leaderboard=cell.leaderboard_id, key=cell.key, is_baseline=False)
+    better = ranked.filter(sort_value__lt=cell.sort_value).count()
+    return better + 1, ranked.filter(_beyond(cell, "lt", IN_COLUMN)).count() + 1
+
+
+def _ranked(entries: Sequence[Entry], *, is_first: bool) -> list[Row]:
+    """Consecutive rows in the board's order, with ranks."""
+    keys = [None if entry.is_baseline else entry.rank_key for entry in entries]
+    ranks = _ranks(keys, lambda number: (1, 1) if is_first else _count_before(entries[number]))
+    return [Row(rank, entry) for rank, entry in zip(ranks, entries, strict=True)]
+
+
+def _count_before(entry: Entry) -> tuple[int, int]:
+    """A row's rank and place on the board."""
+    rank = entry_rank(entry) or 1
+    same = Entry.objects.filter(
+        leaderboard=entry.leaderboard_id, is_baseline=False, rank_value=entry.rank_value, tie_key=entry.tie_key
+    )
+    return rank, rank + same.filter(_beyond(entry, "lt", ("achieved_at", "id"))).count()
+
+
+def _ranks(keys: Sequence[object], first: Callable[[int], tuple[int, int]]) -> Iterator[int | None]:
+    """Ranks of consecutive rows: equal keys share one, a row without a key has none.
+
+    Rank and place of the first one, whose number `first` is told, are counted; the others follow.
+    """
+    rank, place, before = 0, 0, None
+    for number, key in enumerate(keys):
+        if key is None:
             yield None
             continue
-        if value is None and not first_page:  # the first ranked row of a later page
-            rank = entry_rank(entry) or 1
-            same = Entry.objects.filter(
-                leaderboard=entry.leaderboard_id, is_baseline=False, rank_value=entry.rank_value, tie_key=entry.tie_key
-            )
-            seen = rank - 1 + same.filter(_beyond(entry, "lt", ("achieved_at", "id"))).count()
-        elif entry.rank_key != value:
-            rank = seen + 1
-        seen += 1
-        value = entry.rank_key
+        if before is None:
+            rank, place = first(number)
+        elif key != before:
+            rank = place
+        before = key
+        place += 1
         yield rank
 
 
@@ -319,15 +316,14 @@ def baseline_entries(board: Leaderboard) -> list[Entry]:
     return list(baselines.order_by("rank_value")[:BASELINES_SHOWN])
 
 
-def all_rows(board: Leaderboard) -> Iterator[Row]:
-    """Every row in order, streamed: for exports."""
+def all_rows(board: Leaderboard) -> list[Row]:
+    """Every row in order: for exports."""
     return ranked_rows(_ordered(board))
 
 
-def ranked_rows(ordered: QuerySet[Entry]) -> Iterator[Row]:
+def ranked_rows(ordered: QuerySet[Entry]) -> list[Row]:
     """All rows of a board, read in its order, with their ranks."""
-    entries = list(ordered.iterator(chunk_size=5000))
-    yield from (Row(rank, entry) for rank, entry in zip(_ranks(entries, first_page=True), entries, strict=True))
+    return _ranked(list(ordered.iterator(chunk_size=5000)), is_first=True)
 
 
 def best_over_time(board: Leaderboard) -> QuerySet[Milestone]:

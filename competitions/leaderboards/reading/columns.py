@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from competitions.catalog.models import Column, Leaderboard
-from competitions.leaderboards.ranking.datasets import shown_tasks
+from django.db.models import F, Q
+
+from competitions.catalog.models import Column, Leaderboard, Phase, Task
 from competitions.leaderboards.ranking.fact_columns import FactColumn, fact_columns
 from competitions.leaderboards.ranking.values import FAILED, primary_column, task_key
 from competitions.leaderboards.reading.board import UnknownSort
@@ -126,12 +127,20 @@ def _dataset_columns(board: Leaderboard, columns: list[Column]) -> list[ShownCol
         return name if len(scores) == 1 else f"{name}: {column.title}"
 
     shown: list[ShownColumn] = []
-    for task, dataset in shown_tasks(board.phase):
+    for task, dataset in _shown_tasks(board.phase):
         if dataset is None:
             shown += [TaskColumn(column, task.pk, title(task.name, column)) for column in scores]
         else:
             shown += [DatasetColumn(column, task.pk, title(dataset.name, column), dataset) for column in scores]
     return shown
+
+
+def _shown_tasks(phase: Phase) -> list[tuple[Task, Dataset | None]]:
+    """The phase's own tasks, then those of the datasets on its board with these, oldest first; one query."""
+    own, submitted = phase.tasks.values("pk"), Dataset.objects.on_board(phase).values("task")
+    rows = Task.objects.filter(Q(pk__in=own) | Q(pk__in=submitted)).select_related("dataset__submission__team")
+    ordered = rows.order_by(F("dataset__joined_at").asc(nulls_first=True), "pk")
+    return [(task, getattr(task, "dataset", None)) for task in ordered]
 
 
 def shown_values(columns: Sequence[ShownColumn], values: Mapping[str, Any]) -> list[str | None]:

@@ -8,8 +8,8 @@ from django.db.models import F, Q
 
 from competitions.catalog.models import Leaderboard
 from competitions.disclosure.scores import scores_are_public
-from competitions.leaderboards.models import DailyRank, Entry
-from competitions.leaderboards.reading.board import ranked_rows
+from competitions.leaderboards.models import DailyRank
+from competitions.leaderboards.ranking.entries import team_ranks
 
 BATCH = 5000
 SEVERAL_ROWS = (Leaderboard.Rule.ALL, Leaderboard.Rule.ADD_AND_DELETE_MULTIPLE)  # a team has no one rank there
@@ -27,7 +27,7 @@ def daily_ranks_note(*, now: datetime) -> int:
 
 def _note(board: Leaderboard, now: datetime) -> bool:
     """False where another process has noted them meanwhile."""
-    ranks = _best_ranks(board)
+    ranks = team_ranks(board)
     with transaction.atomic():
         unnoted = Leaderboard.objects.filter(pk=board.pk, ranks_noted_at=board.ranks_noted_at)
         if not unnoted.update(ranks_noted_at=now, version=F("version") + 1):
@@ -36,16 +36,6 @@ def _note(board: Leaderboard, now: datetime) -> bool:
         rows = (DailyRank(leaderboard=board, team_id=team, rank=rank) for team, rank in ranks.items())
         DailyRank.objects.bulk_create(rows, batch_size=BATCH)
     return True
-
-
-def _best_ranks(board: Leaderboard) -> dict[int, int]:
-    """Each ranked team's rank, its best one where it has several rows."""
-    entries = Entry.objects.filter(leaderboard=board).order_by(*Entry.IN_ORDER).defer("values", "trend")
-    ranks: dict[int, int] = {}
-    for row in ranked_rows(entries):
-        if row.rank is not None:
-            ranks.setdefault(row.entry.team_id, row.rank)
-    return ranks
 
 
 def earlier_ranks(board: Leaderboard, team_ids: Sequence[int]) -> dict[int, int]:

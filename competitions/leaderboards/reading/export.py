@@ -1,7 +1,7 @@
 """A board, and all submissions, as CSV: written while they are read."""
 
 import csv
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from django.db.models import Prefetch, QuerySet
@@ -89,30 +89,31 @@ def csv_response(board: Leaderboard) -> StreamingHttpResponse:
 
 
 AT_ONCE: Final = 500  # rows in memory
-FIELDS: Final = (
-    "id",
-    "phase",
-    "team",
-    "submitted_by",
-    "kind",
-    "file_name",
-    "sha256",
-    "description",
-    "tags",
-    "commit",
-    "link",
-    "received_at",
-    "finished_at",
-    "status",
-    "reason",
-    "counts_towards_quota",
-    "late",
-    "disqualified",
-    "smoke_run",
-    "verification",
-    "run_again_from",
-    "has_sealed_scores",
-)
+FIELDS: Final[Mapping[str, Callable[[Submission], object]]] = {
+    "id": lambda submission: submission.pk,
+    "phase": lambda submission: submission.phase.slug,
+    "team": lambda submission: safe_cell(submission.team.name),
+    "submitted_by": lambda submission: safe_cell(submission.submitted_by.username),
+    "kind": lambda submission: submission.kind,
+    "file_name": lambda submission: safe_cell(submission.file_name),
+    "sha256": lambda submission: submission.file_id,
+    "description": lambda submission: safe_cell(submission.description),
+    "tags": lambda submission: safe_cell(" ".join(submission.tags)),
+    "commit": lambda submission: safe_cell(submission.commit),
+    "link": lambda submission: safe_cell(submission.link),
+    "received_at": lambda submission: submission.received_at.isoformat(),
+    "finished_at": lambda submission: submission.finished_at.isoformat() if submission.finished_at else "",
+    "status": lambda submission: submission.status,
+    "reason": lambda submission: submission.reason,
+    "counts_towards_quota": lambda submission: _word(submission.is_charged),
+    "late": lambda submission: _word(submission.is_late),
+    "disqualified": lambda submission: (
+        safe_cell(submission.disqualified_reason) if submission.disqualified_at else "no"
+    ),
+    "smoke_run": lambda submission: _word(submission.is_smoke),
+    "verification": lambda submission: _word(submission.is_verification),
+    "run_again_from": lambda submission: submission.rerun_of_id or "",
+}
 METERS: Final = tuple(Meters.model_fields)
 Shown = tuple[Leaderboard, Column]
 
@@ -135,11 +136,12 @@ def _lines(
     submissions: QuerySet[Submission], phases: dict[int, Phase], shown: Sequence[Shown], reader: Reader
 ) -> Iterator[str]:
     writer: Any = csv.writer(Echo())
-    yield writer.writerow([*FIELDS, *METERS, *_headings(shown, has_one_phase=len(phases) == 1)])
+    yield writer.writerow([*FIELDS, "has_sealed_scores", *METERS, *_headings(shown, has_one_phase=len(phases) == 1)])
     for scored in _scored(submissions, phases):
         yield writer.writerow(
             [
-                *_fields(scored, reader),
+                *(field(scored.submission) for field in FIELDS.values()),
+                _word(known_results(scored, reader).withholds_scores),
                 *_meters(scored.submission),
                 *(_score(scored, board, column, reader) for board, column in shown),
             ]
@@ -166,34 +168,6 @@ def _scored(submissions: QuerySet[Submission], phases: dict[int, Phase]) -> Iter
         if len(some) < AT_ONCE:
             return
         before = some[-1].pk
-
-
-def _fields(scored: ScoredSubmission, reader: Reader) -> list[object]:
-    submission = scored.submission
-    return [
-        submission.pk,
-        submission.phase.slug,
-        safe_cell(submission.team.name),
-        safe_cell(submission.submitted_by.username),
-        submission.kind,
-        safe_cell(submission.file_name),
-        submission.file_id,
-        safe_cell(submission.description),
-        safe_cell(" ".join(submission.tags)),
-        safe_cell(submission.commit),
-        safe_cell(submission.link),
-        submission.received_at.isoformat(),
-        submission.finished_at.isoformat() if submission.finished_at else "",
-        submission.status,
-        submission.reason,
-        _word(submission.is_charged),
-        _word(submission.is_late),
-        safe_cell(submission.disqualified_reason) if submission.disqualified_at else "no",
-        _word(submission.is_smoke),
-        _word(submission.is_verification),
-        submission.rerun_of_id or "",
-        _word(known_results(scored, reader).withholds_scores),
-    ]
 
 
 def _meters(submission: Submission) -> list[float | str]:

@@ -1,19 +1,22 @@
-"""Submissions' scores on the boards of their phases, and what a reader may know of them."""
+"""Submissions' scores on boards, what a reader may know of them, and the boards of what is over."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
+from django.contrib.auth.models import AnonymousUser
 from django.db.models import OuterRef, Subquery, prefetch_related_objects
 
 from competitions.catalog.models import Column, Leaderboard, Phase
-from competitions.disclosure.readers import Reader
-from competitions.disclosure.scores import may_see_board, may_see_that_it_counts, visible_columns
+from competitions.disclosure.readers import Reader, reader_for
+from competitions.disclosure.scores import may_know_board, may_see_board, may_see_that_it_counts, visible_columns
 from competitions.leaderboards.models import Entry, Pick, Score
 from competitions.leaderboards.ranking.rules import PICKED, REMOVABLE, Rule
 from competitions.leaderboards.ranking.values import deciding_column, primary_column
 from competitions.leaderboards.reading.board import first_entry
 from competitions.submissions.models import Submission
+from competitions.submissions.states import LIVE
 
 
 @dataclass(frozen=True)
@@ -209,3 +212,20 @@ def _difference(column: Column, score: Score, other: Score | Entry | None) -> st
     if other is None or column.key not in other.values:
         return ""
     return column.difference(score.values[column.key], other.values[column.key])
+
+
+def final_boards(phases: Sequence[Phase], now: datetime) -> list[Leaderboard]:
+    """The boards with rows of a competition that is over, in their order.
+
+    None as long as anything is open, sealed or unscored. `phases`: all of one competition, with their boards, as
+    `load_boards` reads them. One query, once all are closed.
+    """
+    if not phases or not all(phase.is_settled(now) for phase in phases):
+        return []
+    visitor = reader_for(AnonymousUser(), now)
+    known = [board for phase in phases for board in phase.leaderboards.all() if may_know_board(visitor, board)]
+    if not all(may_see_board(visitor, board) for board in known):
+        return []
+    if Submission.objects.filter(phase__in=phases, status__in=LIVE).exists():
+        return []
+    return [board for board in known if board.entry_count]

@@ -15,9 +15,9 @@ from competitions.catalog.changes.boards import MOST_RANKED, store_board
 from competitions.catalog.models import Column, Leaderboard, Phase, Proposal, Task
 from competitions.leaderboards.commitment import amending
 from competitions.leaderboards.models import BoardUncertainty, ProposedStanding
+from competitions.leaderboards.ranking.entries import ranked_entries
 from competitions.leaderboards.ranking.values import primary_column
 from competitions.leaderboards.rescoring.services import column_faults
-from competitions.leaderboards.sealing import ranked_entries
 from competitions.leaderboards.services import board_follow, board_rebuild, boards_locked
 from competitions.leaderboards.uncertainty.reading import read_missing
 from competitions.leaderboards.uncertainty.refreshing import row_tiers

@@ -69,16 +69,7 @@ def _read(
     for score in scores:
         replicates = _found_for(column, columns, [by_run[run.pk] for run in runs.get(score.submission_id, [])])
         values = b"" if replicates.values is None else replicates.values.astype("<f4").tobytes()
-        rows.append(
-            ScoreReplicates(
-                score=score,
-                values=values,
-                stream=replicates.stream,
-                share_items=replicates.share_items,
-                items=replicates.items,
-                remark=replicates.remark,
-            )
-        )
+        rows.append(ScoreReplicates(score=score, **vars(replicates) | {"values": values}))
     ScoreReplicates.objects.bulk_create(rows, ignore_conflicts=True)
 
 

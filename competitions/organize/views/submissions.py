@@ -26,8 +26,7 @@ from competitions.organize.workspace.submissions import (
     queues_for,
     submission_rows,
 )
-from competitions.runs.bulk import bulk_cost
-from competitions.runs.services import submission_start, unstarted_submissions, waiting_start
+from competitions.runs.services import bulk_cost, submission_start, unstarted_submissions, waiting_start
 from competitions.submissions.models import Dataset, Submission
 from competitions.web.forms import cleaned
 

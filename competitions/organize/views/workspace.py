@@ -13,8 +13,7 @@ from competitions.disclosure.readers import reader_for
 from competitions.organize.views.editing.changes import render_page
 from competitions.organize.workspace.overview import overview_context
 from competitions.organize.workspace.usage import competition_usage
-from competitions.runs.accounting.months import Month
-from competitions.runs.accounting.usage import slots_in, usage_csv
+from competitions.runs.accounting.usage import Month, slots_in, usage_csv
 from competitions.web.views.webhooks import WebhookForm, add_webhook
 from competitions.webhooks.services import webhooks_for
 

@@ -17,9 +17,8 @@ from competitions.disclosure.readers import Reader
 from competitions.leaderboards.reading.results import known_results, load_boards, with_scores
 from competitions.organize.refusals import QUEUE_MISSING, REASON_MISSING
 from competitions.organize.workspace.lists import ListForm, ticked
-from competitions.runs.bulk import runs_move_to_queue
 from competitions.runs.models import Run
-from competitions.runs.services import submission_cancel, submission_rerun, submission_start
+from competitions.runs.services import runs_move_to_queue, submission_cancel, submission_rerun, submission_start
 from competitions.submissions.models import Submission
 from competitions.submissions.services import submission_disqualify, submission_reinstate
 from competitions.submissions.states import Reason, State

@@ -10,8 +10,16 @@ from django.db.models import QuerySet
 from competitions.catalog.models import Competition
 from competitions.compute.models import Queue
 from competitions.runs.accounting.gpu_hours import GpuAllowance, allowance, allowances
-from competitions.runs.accounting.months import Month
-from competitions.runs.accounting.usage import ClusterUse, Use, UseRow, cluster_use, slots_in, use_rows, waiting_times
+from competitions.runs.accounting.usage import (
+    ClusterUse,
+    Month,
+    Use,
+    UseRow,
+    cluster_use,
+    slots_in,
+    use_rows,
+    waiting_times,
+)
 from competitions.runs.models import GpuHours, SlotUse
 
 MOST_ROWS: Final = 20  # of phases and teams; the CSV has all

@@ -1,14 +1,15 @@
-"""Use of compute by month: hours that runs used slots and GPUs, waiting times, and nodes of clusters.
+"""Use of compute by month (UTC): hours of slots and GPUs, waiting times, and nodes of clusters.
 
 A slot counts in the month in which it was given back, and one that is used still in the present month, as far as it has come.
 """
 
 import csv
+import re
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from django.db.models import Count, DateTimeField, DurationField, ExpressionWrapper, F, Q, QuerySet, Sum, Value
@@ -16,8 +17,8 @@ from django.db.models.functions import Coalesce
 from django.http import StreamingHttpResponse
 
 from competitions.compute.models import ClusterJob, Queue
-from competitions.runs.accounting.months import Month
 from competitions.runs.models import SlotUse
+from core.refusals import RefusalKind
 from core.spreadsheets import Echo, csv_download, safe_cell
 
 HOUR: Final = timedelta(hours=1)
@@ -27,6 +28,58 @@ GONE: Final = "deleted"  # in place of the name of what is no longer there
 NAMES: Final = ("queue", "competition", "phase", "team")
 FIELDS: Final = ("month", *NAMES, "runs", "hours", "gpu_hours")
 _KEYS: Final = ("queue__name", "competition__slug", "phase__slug", "team__name")
+
+
+MONTH_INVALID = RefusalKind(
+    400, "month_invalid", "{month!r} is no month. Write the year and the month, such as 2026-11."
+)
+
+
+@dataclass(frozen=True, order=True)
+class Month:
+    """A month of a year, 1 to 12."""
+
+    year: int
+    number: int
+
+    @classmethod
+    def at(cls, instant: datetime) -> "Month":
+        """The month of this instant."""
+        day = instant.astimezone(UTC)
+        return cls(day.year, day.month)
+
+    @classmethod
+    def parse(cls, text: str) -> "Month":
+        """The month that is written like 2026-11. Raises `MONTH_INVALID`."""
+        match = re.fullmatch(r"([0-9]{4})-(0[1-9]|1[0-2])", text)
+        if match is None or not "1970" <= match[1] < "9999":
+            raise MONTH_INVALID(month=text[:60])
+        return cls(int(match[1]), int(match[2]))
+
+    @property
+    def before(self) -> "Month":
+        return Month(self.year - 1, 12) if self.number == 1 else Month(self.year, self.number - 1)
+
+    @property
+    def after(self) -> "Month":
+        return Month(self.year + 1, 1) if self.number == 12 else Month(self.year, self.number + 1)
+
+    @property
+    def begins_at(self) -> datetime:
+        return datetime(self.year, self.number, 1, tzinfo=UTC)
+
+    @property
+    def ends_at(self) -> datetime:
+        """The first instant of the next month."""
+        return self.after.begins_at
+
+    @property
+    def title(self) -> str:
+        """As in a sentence: November 2026."""
+        return f"{self.begins_at:%B} {self.year}"
+
+    def __str__(self) -> str:
+        return f"{self.year:04}-{self.number:02}"
 
 
 @dataclass(frozen=True)

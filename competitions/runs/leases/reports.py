@@ -25,16 +25,16 @@ from competitions.runs.refusals import AttemptAnswered, LeaseLost
 from competitions.runs.transitions import record_attempt, run_move
 from competitions.submissions.states import HELD, Reason, State
 from core.refusals import Refusal
-from workers.protocol.calls import METERED
+from workers.protocol.calls import METERED, StageUsage
 from workers.protocol.plan import Needs
 from workers.protocol.results import Complete, Outcome, StageRecord
 from workers.protocol.stages import StageName
-from workers.protocol.usage import StageUsage
 
 NO_OUTPUTS: Final[Mapping[str, str]] = {}
 LAST_PIECE: Final = 2**31 - 1  # behind all pieces of a log that a worker numbers
 RUN_TOKEN_SALT: Final = "podium.runs.token"
 MAX_SCORE: Final = sys.float_info.max
+IN_RECEIPT: Final = {"stages", "timings", "host", "worker_version", "notes"}
 TARGETS: Final = {
     Outcome.FINISHED: State.FINISHED,
     Outcome.INGESTED: State.QUEUED,
@@ -78,7 +78,7 @@ def read_result(answer: Complete, *, columns: list[str]) -> Result:
         scores=read_scores(answer.scores, columns=columns) if is_finished else {},
         stages=answer.stages,
         meters=_meters(answer.stages),
-        receipt=_receipt(answer),
+        receipt=answer.model_dump(mode="json", include=IN_RECEIPT, exclude_unset=True),
         usage=answer.usage,
     )
 
@@ -113,11 +113,6 @@ def _meters(stages: tuple[StageRecord, ...]) -> dict[str, int | float]:
     by_name = {stage.name: stage for stage in reversed(stages)}
     shown = by_name.get(StageName.INGESTION) or by_name.get(StageName.SUBMISSION) or next(reversed(stages), None)
     return shown.model_dump(include=set(METERED), exclude_none=True) if shown else {}
-
-
-def _receipt(answer: Complete) -> dict[str, object]:
-    fields = {"stages", "timings", "host", "worker_version", "notes"}
-    return answer.model_dump(mode="json", include=fields, exclude_unset=True)
 
 
 def lease_end(now: datetime) -> datetime:

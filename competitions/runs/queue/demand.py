@@ -110,29 +110,21 @@ def queue_depths(queues: Iterable[Queue], *, now: datetime) -> tuple[QueueDepth,
     for place, runs in enumerate((waiting, held)):
         for key, count in _by_class(runs):
             counts.setdefault(key, [0, 0])[place] += count
-    jobs = {queue.pk: _cluster_jobs(queue, now) for queue in chosen}
-    return tuple(class_depth(queue, _classes(queue, counts), jobs[queue.pk]) for queue in chosen)
+    return tuple(_with_jobs(class_depth(queue, _classes(queue, counts)), queue, now) for queue in chosen)
 
 
-@dataclass(frozen=True)
-class JobsOfQueue:
-    """The cluster's jobs that serve a queue, as a launcher is told of them."""
-
-    busy: tuple[str, ...]
-    silent: tuple[str, ...]
-    fruitless: int
-
-
-def _cluster_jobs(queue: Queue, now: datetime) -> JobsOfQueue:
+def _with_jobs(depth: QueueDepth, queue: Queue, now: datetime) -> QueueDepth:
+    """The depth with the cluster's jobs that serve the queue."""
     alive = queue.jobs.exclude(state=ClusterJob.State.ENDED).values("job")
     workers = queue.workers.filter(job__in=alive)
     held = Run.objects.filter(queue=queue, state__in=HELD, worker__in=workers)
     silent = workers.filter(last_seen_at__lt=now - timedelta(seconds=settings.LEASE_S))
-    return JobsOfQueue(
-        busy=tuple(sorted(set(held.values_list("worker__job", flat=True)))[:MAX_JOBS]),
-        silent=tuple(sorted(set(silent.values_list("job", flat=True)))[:MAX_JOBS]),
-        fruitless=_fruitless_jobs(queue),
-    )
+    jobs = {
+        "busy_jobs": tuple(sorted(set(held.values_list("worker__job", flat=True)))[:MAX_JOBS]),
+        "silent_jobs": tuple(sorted(set(silent.values_list("job", flat=True)))[:MAX_JOBS]),
+        "fruitless_jobs": _fruitless_jobs(queue),
+    }
+    return depth.model_copy(update=jobs)
 
 
 def _fruitless_jobs(queue: Queue) -> int:
@@ -171,8 +163,8 @@ def _classes(queue: Queue, counts: dict[ClassKey, list[int]]) -> list[ResourceCl
     ]
 
 
-def class_depth(queue: Queue, classes: Sequence[ResourceClass], jobs: JobsOfQueue | None = None) -> QueueDepth:
-    """The depth of a queue that has these classes."""
+def class_depth(queue: Queue, classes: Sequence[ResourceClass]) -> QueueDepth:
+    """The depth of a queue that has these classes, without the jobs that serve it."""
     waiting, held = sum(each.waiting for each in classes), sum(each.held for each in classes)
     return QueueDepth(
         queue=queue.name,
@@ -181,7 +173,4 @@ def class_depth(queue: Queue, classes: Sequence[ResourceClass], jobs: JobsOfQueu
         held=held,
         total=waiting + held,
         classes=tuple(classes),
-        busy_jobs=jobs.busy if jobs else (),
-        silent_jobs=jobs.silent if jobs else (),
-        fruitless_jobs=jobs.fruitless if jobs else 0,
     )

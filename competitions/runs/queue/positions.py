@@ -14,7 +14,7 @@ from django.db.models.functions import Coalesce
 
 from competitions.compute.models import WORKER_SILENT_AFTER_S, ComputeWorker, Queue
 from competitions.runs.accounting.gpu_hours import spent_competitions, without_competitions
-from competitions.runs.accounting.months import Month
+from competitions.runs.accounting.usage import Month
 from competitions.runs.models import Run, RunEvent, TeamTurn
 from competitions.runs.queue.matching import able_workers
 from competitions.runs.queue.ranking import WaitingTeam, hand_outs
@@ -58,16 +58,16 @@ def queue_positions(runs: Iterable[Run], *, now: datetime) -> dict[UUID, QueuePo
 
 def _positions(queue: Queue, queried: list[Run], now: datetime) -> dict[UUID, QueuePosition]:
     spent = spent_competitions(queue, now=now)
-    line = _waiting_line(queue, spent)
+    teams, in_flight, worker_seen_at = _waiting_line(queue, spent)
     held_up = _held_up(queue, queried, spent)
-    of_teams = _oldest_first(queue, [run for run in queried if run.pk not in held_up], line.teams, spent)
+    of_teams = _oldest_first(queue, [run for run in queried if run.pk not in held_up], teams, spent)
     sought = {run.pk for run in queried}
-    positions = {pk: QueuePosition(None, line.worker_seen_at, Month.at(now).ends_at) for pk in held_up}
-    for place, turn in enumerate(hand_outs(line.teams, line.in_flight, cap=queue.max_in_flight_per_team), start=1):
+    positions = {pk: QueuePosition(None, worker_seen_at, Month.at(now).ends_at) for pk in held_up}
+    for place, turn in enumerate(hand_outs(teams, in_flight, cap=queue.max_in_flight_per_team), start=1):
         if of_teams.get(turn):
             pk = of_teams[turn].popleft()
             if pk in sought:
-                positions[pk] = QueuePosition(place, line.worker_seen_at)
+                positions[pk] = QueuePosition(place, worker_seen_at)
         if len(positions) == len(sought):
             break
     return positions
@@ -100,16 +100,8 @@ def _oldest_first(
     return turns
 
 
-@dataclass(frozen=True)
-class _WaitingLine:
+def _waiting_line(queue: Queue, spent: frozenset[int]) -> tuple[list[WaitingTeam], dict[int, int], datetime | None]:
     """A queue's waiting teams, their runs in flight, and when a worker was last heard from."""
-
-    teams: list[WaitingTeam]
-    in_flight: dict[int, int]
-    worker_seen_at: datetime | None
-
-
-def _waiting_line(queue: Queue, spent: frozenset[int]) -> _WaitingLine:
     runs = Run.objects.filter(queue=queue, team=OuterRef("team"), priority=OuterRef("priority"), state=State.QUEUED)
     runs = without_competitions(runs, queue, spent)
     held = Run.objects.filter(team=OuterRef("team"), state__in=HELD, fills_board=False)
@@ -121,11 +113,8 @@ def _waiting_line(queue: Queue, spent: frozenset[int]) -> _WaitingLine:
     )
     fields = ("team", "priority", "waiting_since", "served_at", "runs", "in_flight", "worker_seen_at")
     rows = [row for row in turns.values_list(*fields) if row[4]]
-    return _WaitingLine(
-        teams=[WaitingTeam(*row[:5]) for row in rows],
-        in_flight={row[0]: row[5] for row in rows},
-        worker_seen_at=rows[0][6] if rows else None,
-    )
+    in_flight = {row[0]: row[5] for row in rows}
+    return [WaitingTeam(*row[:5]) for row in rows], in_flight, rows[0][6] if rows else None
 
 
 def _count(runs: QuerySet[Run]) -> Coalesce:

@@ -28,11 +28,6 @@ def queue_after_smoke_run(run: Run, now: datetime) -> None:
     runs_add(submission=submission, tasks=tasks, priority=phase.priority, now=now, state=state)
 
 
-def hidden_in(run: Run) -> str:
-    """The hidden part of its task that forbids a smoke run; empty for all other runs."""
-    return run.task.hidden_part(run.submission.phase.competition) if run.is_smoke else ""
-
-
 def time_limit_s(run: Run, phase: Phase) -> int:
     """The seconds that the team's program may take in this run."""
     return min(phase.time_limit_s, SMOKE_WALL_S) if run.is_smoke else phase.time_limit_s

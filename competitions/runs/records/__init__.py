@@ -1,1 +1,1 @@
-"""The records of a run: logs, receipts, and how long they are kept."""
+"""The records of a run: logs, budgets, messages about faults, and how long what is kept stays."""

@@ -10,7 +10,7 @@ from django.urls import reverse
 from competitions.catalog.models import Phase
 from competitions.catalog.sealed_keys import ScoreColumn, score_columns
 from competitions.compute.models import ComputeWorker
-from competitions.resources.downloads import FileGrant, sign_file
+from competitions.resources.downloads import sign_file
 from competitions.resources.models import StoredFile
 from competitions.runs.leases.reports import run_token
 from competitions.runs.models import Run, RunOutput
@@ -121,7 +121,7 @@ def run_files(run: Run) -> RunFiles:
 
 
 def _signed(run: Run, stored: StoredFile) -> str:
-    token = sign_file(FileGrant(sha256=stored.sha256, lease_id=str(run.lease_id)))
+    token = sign_file(stored.sha256, str(run.lease_id))
     return reverse("worker-file", args=[token])  # without a host: a worker may reach the site by another name
 
 

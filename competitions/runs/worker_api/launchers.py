@@ -12,7 +12,7 @@ from competitions.compute.launchers import launcher_by_token, launcher_queue, la
 from competitions.compute.models import Launcher
 from competitions.runs.leases.reports import InvalidResult
 from competitions.runs.queue.demand import class_depth, launcher_depth, queue_depths
-from competitions.runs.worker_api.views import UNAUTHORIZED, bearer, body_message, message_limit, worker_view
+from competitions.runs.worker_api.views import UNAUTHORIZED, bearer, body_message, message_room, worker_view
 from workers.protocol.hosts import Isolation
 from workers.protocol.launching import LauncherReport, QueueDepth, ResourceClass
 
@@ -27,11 +27,6 @@ def token_launcher(request: HttpRequest) -> Launcher:
             detail="This launcher token is unknown or was replaced. Put the current one into the launcher's token file."
         )
     return launcher
-
-
-def _room_of_launcher(request: HttpRequest) -> int:
-    token_launcher(request)
-    return message_limit(request)
 
 
 @worker_view("GET")
@@ -83,7 +78,7 @@ def _is_within(each: ResourceClass, bounds: dict[str, int | None]) -> bool:
     )
 
 
-@worker_view("POST", _room_of_launcher)
+@worker_view("POST", message_room(token_launcher))
 def report(request: HttpRequest) -> HttpResponse:
     launcher = token_launcher(request)
     message = body_message(request, LauncherReport)

@@ -24,7 +24,7 @@ from competitions.resources.downloads import read_file_token, stored_response
 from competitions.resources.models import StoredFile
 from competitions.resources.storage import CHUNK_BYTES, digest_and_size, spooled, store_path
 from competitions.runs import dispatch
-from competitions.runs.leases import interrupts, reports
+from competitions.runs.leases import interrupts, reports, retries
 from competitions.runs.leases.reports import InvalidResult, read_result
 from competitions.runs.models import Run, RunOutput
 from competitions.runs.queue.demand import Room
@@ -53,8 +53,6 @@ OUTPUT_NAMES = (
     "ingestion.log",
     "scoring.log",
 )
-
-NOBODY = UUID(int=0)
 
 View = Callable[..., HttpResponseBase]
 
@@ -157,14 +155,16 @@ def require_same_lease(lease: Lease, message: Heartbeat | Complete | Release) ->
             raise InvalidResult(f"'{name}' is {ascii(value)[:80]}, and the token is that of {expected}.")
 
 
-def _room_of_queue(request: HttpRequest) -> int:
-    token_queue(request)
-    return message_limit(request)
+def message_room(token_holder: Callable[..., object]) -> Callable[..., int]:
+    """The room of a message, once the holder of its token is known, for `worker_view`."""
 
+    def room(request: HttpRequest, **named: Any) -> int:
+        token_holder(request, **named)
+        if announced_bytes(request) > BODY_LIMIT_BYTES:
+            raise InvalidResult(f"The body is larger than {BODY_LIMIT_BYTES:,} bytes.")
+        return BODY_LIMIT_BYTES
 
-def _room_of_lease(request: HttpRequest, run_id: UUID) -> int:
-    token_lease(request, run_id)
-    return message_limit(request)
+    return room
 
 
 def _room_of_output(request: HttpRequest, run_id: UUID, name: str) -> int:
@@ -172,13 +172,6 @@ def _room_of_output(request: HttpRequest, run_id: UUID, name: str) -> int:
     if announced_bytes(request) > limit_bytes:
         raise OUTPUT_TOO_LARGE(limit_bytes=limit_bytes)
     return limit_bytes
-
-
-def message_limit(request: HttpRequest) -> int:
-    """The most bytes that a message may have. Raises `InvalidResult` for a larger one."""
-    if announced_bytes(request) > BODY_LIMIT_BYTES:
-        raise InvalidResult(f"The body is larger than {BODY_LIMIT_BYTES:,} bytes.")
-    return BODY_LIMIT_BYTES
 
 
 def json_body(request: HttpRequest) -> Any:
@@ -191,8 +184,7 @@ def json_body(request: HttpRequest) -> Any:
 
 def body_message(request: HttpRequest, model: type[M]) -> M:
     """The body as this message. Raises `InvalidResult`."""
-    body = json_body(request)
-    return message_from(model, body)
+    return message_from(model, json_body(request))
 
 
 def message_from(model: type[M], body: object) -> M:
@@ -208,7 +200,7 @@ def as_json(message: Message) -> dict[str, object]:
     return message.model_dump(mode="json", exclude_unset=True)
 
 
-@worker_view("POST", _room_of_queue)
+@worker_view("POST", message_room(token_queue))
 def register(request: HttpRequest) -> HttpResponse:
     queue = token_queue(request)
     body = json_body(request)
@@ -217,17 +209,11 @@ def register(request: HttpRequest) -> HttpResponse:
         raise PROTOCOL_UNSUPPORTED(site=PROTOCOL_VERSION, worker=str(protocol)[:40])
     message = message_from(Register, body)
     now = timezone.now()
-    described = {
-        "instance": message.instance,
-        "version": message.version,
-        "slots": message.slots,
-        "role": message.role,
-        "last_seen_at": now,
-        "host": as_json(message.host),
-        "self_test": as_json(message.self_test),
-        "calibration": as_json(message.calibration),
-        "job": message.job,
+    described: dict[str, object] = {
+        name: getattr(message, name) for name in ("instance", "version", "slots", "role", "job")
     }
+    described |= {name: as_json(getattr(message, name)) for name in ("host", "self_test", "calibration")}
+    described["last_seen_at"] = now
     worker, _ = ComputeWorker.objects.update_or_create(
         queue=queue, name=message.name, defaults=described, create_defaults=described | {"registered_at": now}
     )
@@ -242,11 +228,11 @@ def register(request: HttpRequest) -> HttpResponse:
     return JsonResponse(as_json(answer))
 
 
-@worker_view("POST", _room_of_queue)
+@worker_view("POST", message_room(token_queue))
 def claim(request: HttpRequest) -> HttpResponse:
     queue = token_queue(request)
     message = body_message(request, Claim)
-    worker = queue.workers.filter(key=_uuid(message.worker_id) or NOBODY).order_by("pk").first()
+    worker = queue.workers.filter(key=_uuid(message.worker_id)).order_by("pk").first()
     if worker is None:
         raise UNAUTHORIZED(detail="This worker is not registered on the token's queue. Register first.")
     now = timezone.now()
@@ -258,8 +244,8 @@ def claim(request: HttpRequest) -> HttpResponse:
     run = dispatch.run_claim(worker=worker, free_gpus=message.free_gpus, now=now, claim_id=message.claim_id, room=room)
     if run is None:
         return HttpResponse(status=204)
-    named = {"submission": run.submission_id, "run": str(run.pk), "attempt": run.attempt}
-    log.info("run_claimed", worker=worker.name, queue=queue.name, address=request.META.get("REMOTE_ADDR"), **named)
+    address = request.META.get("REMOTE_ADDR")
+    log.info("run_claimed", worker=worker.name, queue=queue.name, address=address, **retries.log_fields(run))
     return JsonResponse(jobs.job_for(run).model_dump(mode="json"))
 
 
@@ -286,14 +272,15 @@ def _report(
     ComputeWorker.objects.filter(pk=worker.pk).update(last_seen_at=now, slot_faults=faults, images=images)
 
 
-def _uuid(value: str) -> UUID | None:
+def _uuid(value: str) -> UUID:
+    """The key; nobody's for a text that is none."""
     try:
         return UUID(value)
     except ValueError:
-        return None
+        return UUID(int=0)
 
 
-@worker_view("POST", _room_of_lease)
+@worker_view("POST", message_room(token_lease))
 def heartbeat(request: HttpRequest, run_id: UUID) -> HttpResponse:
     lease = token_lease(request, run_id)
     beat = body_message(request, Heartbeat)
@@ -325,8 +312,8 @@ def _renewed(run: Run) -> dict[str, str]:
 @worker_view("GET")
 def file(request: HttpRequest, token: str) -> HttpResponseBase:
     grant = read_file_token(token, max_age_s=settings.LEASE_S * 10)
-    stored = grant and StoredFile.objects.filter(sha256=grant.sha256).first()
-    if not grant or not stored or not Run.objects.filter(lease_id=grant.lease_id, state__in=HELD).exists():
+    stored = grant and StoredFile.objects.filter(sha256=grant[0]).first()
+    if not grant or not stored or not Run.objects.filter(lease_id=grant[1], state__in=HELD).exists():
         raise UNAUTHORIZED(detail="This file URL has expired or its run is over.")
     return stored_response(request, stored)
 
@@ -372,7 +359,7 @@ def output(request: HttpRequest, run_id: UUID, name: str) -> HttpResponse:
     return JsonResponse({"sha256": stored.sha256, "size_bytes": stored.size_bytes})
 
 
-@worker_view("POST", _room_of_lease)
+@worker_view("POST", message_room(token_lease))
 def complete(request: HttpRequest, run_id: UUID) -> HttpResponse:
     lease = token_lease(request, run_id)
     answer = body_message(request, Complete)
@@ -391,7 +378,7 @@ def _columns_at_claim(run_id: UUID) -> list[str]:
     return columns or []
 
 
-@worker_view("POST", _room_of_lease)
+@worker_view("POST", message_room(token_lease))
 def release(request: HttpRequest, run_id: UUID) -> HttpResponse:
     lease = token_lease(request, run_id)
     message = body_message(request, Release)

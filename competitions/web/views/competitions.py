@@ -20,12 +20,11 @@ from competitions.catalog.models import Agents, Announcement, Competition, Page,
 from competitions.catalog.questions import answers_of_form
 from competitions.catalog.readiness import competition_warnings
 from competitions.catalog.services import current_rules
-from competitions.leaderboards.reading.final import final_boards
-from competitions.resources.archive_heads import archive_heads
+from competitions.leaderboards.reading.results import final_boards
 from competitions.resources.downloads import stored_response
 from competitions.resources.models import Resource, StoredFile
 from competitions.resources.storage import open_stored
-from competitions.resources.table_heads import TableHead, table_head
+from competitions.resources.table_heads import TableHead, archive_heads, table_head
 from competitions.teams.links import link_by_token
 from competitions.teams.refusals import RegistrationInvalid
 from competitions.teams.services import find_registration, join_alone, register, require_registration

@@ -19,7 +19,7 @@ from competitions.bundles.importing.importer import bundle_import
 from competitions.catalog.changes.competitions import store_competition
 from competitions.catalog.models import Competition, Series
 from competitions.catalog.publishing import competition_publish
-from competitions.compute.models import Queue, queue_issue_token
+from competitions.compute.models import Queue, issue_token
 from config.demo.accounts import Account, join, person_create
 from config.demo.content import Built, Demo
 from examples.baselines import Baseline, SimulatedFile
@@ -120,7 +120,7 @@ def _simulated(built: Built, slug: str, teams: int) -> list[SimulatedFile]:
 def _rows(demo: Demo, built: list[Built], now: datetime) -> tuple[list[Account], list[str], str]:
     organizer, organizer_account = person_create(role="organizer", username="organizer", now=now, is_staff=True)
     queue = Queue.objects.create(name="default", contact="the administrator of this site")
-    token = queue_issue_token(queue)
+    token = issue_token(queue)
     series = Series.objects.create(**asdict(demo.series)) if demo.series else None
     accounts, competitions = [organizer_account], []
     for content in built:

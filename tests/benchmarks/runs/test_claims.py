@@ -16,7 +16,7 @@ from competitions.compute import wakeups
 from competitions.compute.models import ComputeWorker
 from competitions.organize.workspace.usage import queue_usage
 from competitions.runs import dispatch
-from competitions.runs.accounting.months import Month
+from competitions.runs.accounting.usage import Month
 from competitions.runs.models import Run, SlotUse, TeamTurn
 from competitions.runs.queue.positions import queue_positions
 from competitions.submissions.models import Submission

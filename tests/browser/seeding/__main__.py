@@ -28,7 +28,7 @@ from tests.browser.seeding.place import competition, pages, person, phases
 
 def fill(folder: Path, now: datetime) -> None:
     from competitions.catalog.models import CompetitionOrganizer
-    from competitions.compute.models import ComputeWorker, Queue, queue_issue_token
+    from competitions.compute.models import ComputeWorker, Queue, issue_token
     from tests.browser.seeding.crowd import crowd
     from tests.browser.seeding.discussion import discussion
     from tests.browser.seeding.features import annotated_rows, launcher
@@ -85,7 +85,7 @@ def fill(folder: Path, now: datetime) -> None:
     without_team = ("sam", "kim", "mia", "pia", "uwe", "quin", "lena", "mika", "otto", "rosa")
     for name in without_team:  # each test signs in as its own
         person(name)
-    (folder / "queue_token").write_text(queue_issue_token(queue))
+    (folder / "queue_token").write_text(issue_token(queue))
     (folder / "queue_token").chmod(0o600)
 
 

@@ -18,7 +18,7 @@ def finals(place: Place) -> None:
     from competitions.factsheets.models import Question
     from competitions.factsheets.services import save_question
     from competitions.leaderboards.sealing import board_commit
-    from competitions.submissions.fact_sheets import fact_sheet_edit
+    from competitions.submissions.annotations import fact_sheet_edit
     from competitions.winners.models import Lane
     from competitions.winners.models import Place as WinnersPlace
     from competitions.winners.services import code_hand_in, invite_next

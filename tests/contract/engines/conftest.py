@@ -21,8 +21,7 @@ from tests.engines import TestedEngine, skip_unless_held, start
 from tests.services import Services
 from workers.engines.base import ContainerState, Engine, EngineFacts
 from workers.engines.images import ImageFacts
-from workers.engines.spec import StageSpec
-from workers.engines.users import Runner
+from workers.engines.spec import Runner, StageSpec
 from workers.protocol.hosts import HeldLimit
 from workers.protocol.jobs import PullPolicy
 from workers.protocol.limits import MIB, Limits

@@ -15,10 +15,8 @@ from django.urls import reverse
 from competitions.compute.models import ClusterJob, Launcher
 from competitions.notifications.models import Notification
 from competitions.runs import dispatch
-from competitions.runs.accounting.gpu_hours import allowances, give_gpu_hours
-from competitions.runs.accounting.months import Month
-from competitions.runs.accounting.notices import warn_of_gpu_hours
-from competitions.runs.accounting.usage import Use, cluster_use, slots_in, total_use, use_rows, waiting_times
+from competitions.runs.accounting.gpu_hours import allowances, give_gpu_hours, warn_of_gpu_hours
+from competitions.runs.accounting.usage import Month, Use, cluster_use, slots_in, total_use, use_rows, waiting_times
 from competitions.runs.leases.reports import run_complete, run_heartbeat, run_release
 from competitions.runs.leases.retries import expire_leases
 from competitions.runs.models import Run, SlotUse

@@ -10,8 +10,8 @@ from django.test import Client
 from django.urls import reverse
 
 from competitions.catalog.models import Phase
-from competitions.compute.launchers import expected_nodes, launcher_issue_token, remove_gone_workers
-from competitions.compute.models import ClusterJob, ComputeWorker, Launcher, Queue
+from competitions.compute.launchers import expected_nodes, remove_gone_workers
+from competitions.compute.models import ClusterJob, ComputeWorker, Launcher, Queue, issue_token
 from competitions.runs import dispatch
 from competitions.runs.leases import reports
 from competitions.runs.leases.interrupts import MAX_INTERRUPTIONS
@@ -32,7 +32,7 @@ class LauncherClient:
     def __init__(self, site: Scenario) -> None:
         self.launcher = Launcher.objects.create(name="lab")
         self.launcher.queues.add(site.queue)
-        self.token = launcher_issue_token(self.launcher)
+        self.token = issue_token(self.launcher)
         self.queue = site.queue.name
 
     def get(self, name: str, *args: str, token: str | None = None, **query: str) -> Any:

@@ -17,7 +17,7 @@ from competitions.catalog.downloads import phase_downloads
 from competitions.catalog.models import Competition, CompetitionOrganizer, Leaderboard, Phase, Task
 from competitions.catalog.organizers import OWNS_THE_QUEUE, organizer_remove
 from competitions.catalog.readiness import competition_warnings
-from competitions.compute.models import Queue, queue_by_token, queue_issue_token
+from competitions.compute.models import Queue, issue_token, queue_by_token
 from competitions.runs.models import Run
 from competitions.submissions.states import State
 from tests.admin_forms import form_errors, save_form
@@ -158,7 +158,7 @@ def test_a_queue_gets_no_owner_who_may_not_have_what_runs_on_it(site: Scenario) 
 @pytest.mark.parametrize(("changed", "holds"), [("owner", False), ("contact", True)])
 def test_who_owned_a_queue_has_no_token_of_it_any_more(site: Scenario, changed: str, holds: bool) -> None:
     queue = own_queue(site)
-    secret = queue_issue_token(queue)
+    secret = issue_token(queue)
     administrator = user_client(person(is_staff=True, is_superuser=True))
     url = reverse("admin:compute_queue_change", args=[queue.pk])
     answer = save_form(administrator, url, **{changed: "" if changed == "owner" else "Somebody"})

@@ -13,8 +13,7 @@ from competitions.catalog.models import Competition, Phase, Solution, Task
 from competitions.leaderboards.models import Entry
 from competitions.resources.models import Resource
 from competitions.runs.refusals import SOLUTION_OF_OTHER_TASKS
-from competitions.runs.reruns import submission_repeat
-from competitions.runs.solutions import solution_run
+from competitions.runs.reruns import solution_run, submission_repeat
 from competitions.submissions.access import open_to_robot
 from competitions.submissions.models import Submission
 from competitions.submissions.states import State

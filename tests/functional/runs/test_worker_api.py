@@ -145,9 +145,9 @@ def test_a_token_of_another_run_or_none_says_nothing_about_this_one(worker: Work
 
 
 def test_a_replaced_queue_token_ends_at_once(worker: Worker) -> None:
-    from competitions.compute.models import queue_issue_token
+    from competitions.compute.models import issue_token
 
-    old, worker.site.token = worker.site.token, queue_issue_token(worker.site.queue)
+    old, worker.site.token = worker.site.token, issue_token(worker.site.queue)
     assert worker.call("register", REGISTER, token=old).status_code == 401
     assert worker.call("register", REGISTER).status_code == 200
 

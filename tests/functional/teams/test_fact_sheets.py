@@ -21,7 +21,7 @@ from competitions.leaderboards.reading import board as reading
 from competitions.leaderboards.reading.export import csv_lines
 from competitions.leaderboards.services import board_rebuild
 from competitions.runs.leases import reports
-from competitions.submissions.fact_sheets import FACT_SHEET_CLOSED, NOT_YOUR_FACT_SHEET, fact_sheet_edit
+from competitions.submissions.annotations import FACT_SHEET_CLOSED, NOT_YOUR_FACT_SHEET, fact_sheet_edit
 from competitions.submissions.models import Submission
 from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import Kind

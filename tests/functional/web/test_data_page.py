@@ -8,9 +8,8 @@ import pytest
 from django.test import Client
 
 from competitions.catalog.models import Phase
-from competitions.resources.archive_heads import archives_ask, read_archive
 from competitions.resources.models import ArchiveHead, Resource
-from competitions.resources.table_heads import HEAD_BYTES, table_head
+from competitions.resources.table_heads import HEAD_BYTES, archives_ask, read_archive, table_head
 from tests.background import run_background
 from tests.permissions import user_client
 from tests.scenario import Scenario, resource, zip_bytes

@@ -19,7 +19,7 @@ from django.db import transaction
 
 from accounts.models import User
 from competitions.catalog.models import Column, Competition, Leaderboard, Phase, Task
-from competitions.compute.models import Queue, queue_issue_token
+from competitions.compute.models import Queue, issue_token
 from competitions.resources.models import Resource
 from competitions.resources.storage import store_bytes
 from competitions.runs.models import Run
@@ -39,7 +39,7 @@ class SmallSite:
     def __init__(self, url: str) -> None:
         self.url = url
         self.queue = Queue.objects.create(name=f"q-{uuid.uuid4().hex[:8]}")
-        self.token = queue_issue_token(self.queue)
+        self.token = issue_token(self.queue)
         now = datetime.now(UTC)
         self.user = User.objects.create(username="captain", email="captain@example.org")
         self.competition = Competition.objects.create(

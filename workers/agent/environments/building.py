@@ -22,8 +22,7 @@ from workers.agent.environments.wheels import EnvironmentRefused, Interpreter, f
 from workers.engines.base import Engine
 from workers.engines.faults import is_of_image
 from workers.engines.images import ImageFacts
-from workers.engines.spec import Mount, StageSpec
-from workers.engines.users import Runner
+from workers.engines.spec import Mount, Runner, StageSpec
 from workers.errors import STOPPED, OutputRefused, SandboxError, reading
 from workers.protocol.files.locks import FILE_NAME, Locked, LockInvalid, read_lock, written_lock
 from workers.protocol.files.markers import ALL, FIRST_MINOR, LAST_MINOR, MACHINES, Python

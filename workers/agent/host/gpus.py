@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from workers.agent.allocation import has_slurm_job
 from workers.protocol.hosts import Gpu
 from workers.sandbox.stage import GpuMeter
 
@@ -125,7 +124,7 @@ def choose_gpus(source: GpuSource, selection: str, environ: Mapping[str, str] = 
         return []
     devices = source.devices()
     if selection == "auto":
-        return allocated_gpus(devices, environ) if has_slurm_job(environ) else devices
+        return allocated_gpus(devices, environ) if environ.get("SLURM_JOB_ID") else devices
     there = {gpu.uuid: gpu for gpu in devices}
     chosen = [uuid.strip() for uuid in selection.split(",") if uuid.strip()]
     missing = [uuid for uuid in chosen if uuid not in there]

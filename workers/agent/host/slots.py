@@ -59,20 +59,12 @@ class Slot:
         self.ahead = Turn(worker.stopping)
         self.gpu_fault: str | None = None
         self._stuck_lease: str | None = None  # of a container that cannot be killed
-        self.claim_id = uuid.uuid4().hex
+        self.claim_id = uuid.uuid4().hex  # of the next claim
 
-    def next_claim(self) -> None:
-        """Take a new id for claims, once the last claim was answered.
-
-        Until then the id stays: a run that was leased to a lost answer is given again.
-        """
-        self.claim_id = uuid.uuid4().hex
-
+    @property
     def free_gpus(self) -> int:
         """The number of GPUs that the slot offers; one that is not clean is taken out and reported."""
-        if self.gpu_uuid is None or self.gpu_fault is not None:
-            return 0
-        return 1
+        return int(self.gpu_uuid is not None and self.gpu_fault is None)
 
     def check_gpu(self) -> str | None:
         """Look at the GPU between runs; a fault is remembered."""

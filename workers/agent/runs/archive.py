@@ -20,11 +20,7 @@ class ArchiveRefused(DataRefused):
     """The archive breaks a rule; `code` names it."""
 
 
-def _damage(words: str) -> ArchiveRefused:
-    return ArchiveRefused("bad_archive", f"The file is no readable zip archive: {words}.")
-
-
-@reading(_damage)
+@reading(lambda words: ArchiveRefused("bad_archive", f"The file is no readable zip archive: {words}."))
 def unpack(
     source: Path,
     target: Path,

@@ -21,12 +21,11 @@ from workers.agent.site.outbox import APART, Outbox
 from workers.engines.faults import is_of_image, without_host_paths
 from workers.engines.images import ImageFacts
 from workers.errors import OutputRefused, SandboxError
-from workers.protocol.calls import Activity, Meters, Progress
+from workers.protocol.calls import Activity, Meters, Progress, StageUsage
 from workers.protocol.jobs import Job, PullPolicy
 from workers.protocol.planning import SUBMITTED
 from workers.protocol.results import Complete, Outcome, StageRecord, Timings, Verdict
 from workers.protocol.stages import StageName, Step
-from workers.protocol.usage import StageUsage
 from workers.sandbox.collect import require_text
 from workers.sandbox.scores import Refusal, ScoresInvalid, read_progress, read_refusal, read_scores
 from workers.sandbox.stage import Evidence, StageRun
@@ -71,8 +70,8 @@ class RunExecution:
         try:
             self._stage(self.job, {})
             self._create()
-            self.folder.keep_images(self.staged.images)
-            self.folder.keep_containers(name for name, stage in self.staged.stages.items() if not stage.idle)
+            self.folder.state.images = self.staged.images
+            self.folder.state.containers = frozenset(n for n, stage in self.staged.stages.items() if not stage.idle)
             self.folder.set_phase("executing")
         except SandboxError as error:
             self.verdict = CANCELLED if self._cancelled else infrastructure(error)
@@ -111,13 +110,13 @@ class RunExecution:
         try:
             if not self.folder.same_boot:
                 raise SandboxError("host_restarted", "the host was restarted while the run was on it")
-            self._stage(_without_pulls(self.job), self.folder.images)
+            self._stage(_without_pulls(self.job), self.folder.state.images)
             for name, stage in self.staged.stages.items():
                 facts = self.folder.stage_facts(name)
                 stage.adopt(
-                    started_monotonic=facts.get("started"),
-                    killed_by=facts.get("killed_by"),
-                    watched_s=facts.get("watched_s"),
+                    started_monotonic=facts.started,
+                    killed_by=facts.killed_by,
+                    watched_s=facts.watched_s,
                 )
         except SandboxError as error:
             self.verdict = CANCELLED if self._cancelled else infrastructure(error)

@@ -32,13 +32,11 @@ class HeldRuns:
         self._finishing: set[str] = set()
         self._ahead: set[str] = set()
         self._adopting: set[str] = set()
-        self._leases: set[str] = set()
-        self._interrupts: dict[str, Callable[[str], None]] = {}
+        self._interrupts: dict[str, Callable[[str], None]] = {}  # by lease
 
     def add(self, lease: str, interrupt: Callable[[str], None]) -> None:
         """The lease is ours. Call before anything is made for it: what no lease stands behind is removed."""
         with self._lock:
-            self._leases.add(lease)
             self._interrupts[lease] = interrupt
 
     def interrupt_all(self, detail: str) -> None:
@@ -51,7 +49,7 @@ class HeldRuns:
     def snapshot(self) -> frozenset[str]:
         """The leases held at this moment."""
         with self._lock:
-            return frozenset(self._leases)
+            return frozenset(self._interrupts)
 
     def ahead(self, lease: str, waits: bool) -> None:
         """Note that a run is claimed ahead and waits for its turn, or no longer waits."""
@@ -71,11 +69,9 @@ class HeldRuns:
     def drop(self, lease: str) -> None:
         """Forget a run that is over."""
         with self._lock:
-            self._leases.discard(lease)
             self._interrupts.pop(lease, None)
-            self._finishing.discard(lease)
-            self._ahead.discard(lease)
-            self._adopting.discard(lease)
+            for leases in (self._finishing, self._ahead, self._adopting):
+                leases.discard(lease)
 
     @property
     def any_adopting(self) -> bool:
@@ -185,7 +181,7 @@ class RunHandling:
 
     def _acquire_again(self) -> bool:
         """Acquire what the run uses. False: this worker stops, and the next process adopts the run."""
-        log.info("run_adopted", stage=self.folder.phase, **about(self.job))
+        log.info("run_adopted", stage=self.folder.state.phase, **about(self.job))
         self._guard(self.execution.adopt)
         if self.execution.verdict is not None and self.execution.verdict.code == STOPPED:
             return False
@@ -194,7 +190,7 @@ class RunHandling:
 
     def deliver_decided(self) -> None:
         """Send the result that a predecessor had decided, with its outputs."""
-        log.info("run_adopted", stage=self.folder.phase, **about(self.job))
+        log.info("run_adopted", stage=self.folder.state.phase, **about(self.job))
         self._held.finishing(self.folder.lease)
         self._guard(lambda: self._deliver(*self.folder.load_result()))
         self.abandon()

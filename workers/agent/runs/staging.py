@@ -17,9 +17,8 @@ from workers.agent.runs.state import RunFolder
 from workers.agent.site.client import SiteError
 from workers.engines.base import GVISOR
 from workers.engines.images import ImageFacts
-from workers.engines.spec import SHARED_TARGET, StageSpec
+from workers.engines.spec import SHARED_TARGET, Runner, StageSpec, slot_uid
 from workers.engines.spec import Mount as HostMount
-from workers.engines.users import Runner, slot_uid
 from workers.errors import Judged, SandboxError, reading, unless_stopped
 from workers.protocol.files.image_archive import ImageArchive, ImageArchiveInvalid, describe_archive, loadable
 from workers.protocol.hosts import Isolation
@@ -143,7 +142,7 @@ class Stager:
         if stage.shared and not worker.facts.filters_calls(runtime):
             raise SandboxError("shared_folder_refused", "programs that share a folder cannot be kept apart in gVisor")
         sources: dict[str, Path] = {mount.target: self._source(stage, mount) for mount in stage.mounts}
-        cores = self.folder.cores
+        cores = self.folder.state.cores
         limits = grant(stage.limits)
         if cores:
             limits = limits.model_copy(update={"cpus": min(limits.cpus, len(cores))})
@@ -163,7 +162,7 @@ class Stager:
         mounts += inputs.mounts() if inputs else ()
         mounts += (HostMount(shared.path, SHARED_TARGET, writable=True),) if shared else ()
         argv = stage.command or self._command(stage, sources, self.staged.notes)
-        gpu_uuid = self.folder.gpu_uuid if stage.name != "scoring" and self.job.gpus else None
+        gpu_uuid = self.folder.state.gpu_uuid if stage.name != "scoring" and self.job.gpus else None
         spec = StageSpec(
             name=f"podium-{worker.key}-{self.folder.lease}-{stage.name}",
             image=stage.image,
@@ -245,7 +244,7 @@ class Stager:
 
     @property
     def _runner(self) -> Runner:
-        return Runner(slot_uid(self.worker.key, self.folder.slot), self.worker.facts.user_offset)
+        return Runner(slot_uid(self.worker.key, self.folder.state.slot), self.worker.facts.user_offset)
 
     def _shared_folder(self, stage: Stage) -> OutputVolume:
         """The folder that the stages of one step share."""
@@ -322,7 +321,7 @@ class Stager:
             runner=self._runner,
             runtime=self._runtime(stage),
             quota=worker.quota,
-            cores=",".join(map(str, self.folder.cores)),
+            cores=",".join(map(str, self.folder.state.cores)),
             stop=self.stop,
             make_room=worker.cache.make_room,
         )

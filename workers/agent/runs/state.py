@@ -7,10 +7,12 @@ import contextlib
 import json
 import os
 import threading
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Final
+
+from pydantic import TypeAdapter
 
 from workers.agent.host.facts import boot_id
 from workers.engines.images import ImageFacts
@@ -20,26 +22,34 @@ from workers.protocol.results import Complete
 from workers.sandbox.output_volume import remove_tree
 
 
-class StageFacts(TypedDict, total=False):
+@dataclass
+class StageFacts:
     """Facts of a stage: its start by the monotonic clock, why it was killed, the seconds watched."""
 
-    started: float
-    killed_by: str
-    watched_s: float
+    started: float | None = None
+    killed_by: str | None = None
+    watched_s: float | None = None
 
 
-class _State(TypedDict):
-    """The file `state.json`."""
+@dataclass
+class RunState:
+    """The file `state.json`.
 
-    phase: str
-    boot_id: str
-    gpu_uuid: str | None
-    cores: list[int]
-    slot: int
-    images: dict[str, dict[str, object]]
-    containers: list[str]
-    stages: dict[str, StageFacts]
-    logs: dict[str, tuple[int, int]]  # the next piece's number, and the bytes that were sent
+    `phase` is `preparing`, `executing` (a container may have been started) or `executed` (the result is decided).
+    """
+
+    phase: str = "preparing"
+    boot_id: str = field(default_factory=boot_id)  # of the host, when this was written
+    gpu_uuid: str | None = None
+    cores: tuple[int, ...] = ()  # that this run has to itself; none named: all of the host's
+    slot: int = 0  # that the run was claimed for: its programs run as that slot's user
+    images: Mapping[str, ImageFacts] = field(default_factory=dict)  # of the containers, by the job's names for them
+    containers: frozenset[str] = frozenset()  # the stages that have one
+    stages: dict[str, StageFacts] = field(default_factory=dict)
+    logs: dict[str, tuple[int, int]] = field(default_factory=dict)  # the next piece's number, and the bytes sent
+
+
+STATE_FILE: Final = TypeAdapter(RunState)
 
 
 class RunFolder:
@@ -52,22 +62,12 @@ class RunFolder:
         self.lease = lease
         self.path = runs / lease
         self.outbox = self.path / "outbox"
-        self._state: _State = {
-            "phase": "preparing",
-            "boot_id": boot_id(),
-            "gpu_uuid": None,
-            "cores": [],
-            "slot": 0,
-            "images": {},
-            "containers": [],
-            "stages": {},
-            "logs": {},
-        }
+        self.state = RunState()
         self._writing = threading.Lock()  # stages that run at the same time, and the heartbeat
 
     def create(self, job: Job, *, gpu_uuid: str | None, cores: Sequence[int] = (), slot: int = 0) -> None:
         """Make the folder and write the job; durable when this returns. Raises `OSError`."""
-        self._state |= {"gpu_uuid": gpu_uuid, "cores": list(cores), "slot": slot}
+        self.state.gpu_uuid, self.state.cores, self.state.slot = gpu_uuid, tuple(cores), slot
         self.path.mkdir(mode=0o700)
         self.outbox.mkdir(mode=0o700)
         write_durably(self.path / "job.json", job.model_dump_json())
@@ -81,87 +81,48 @@ class RunFolder:
         """
         folder = cls(runs, lease)
         job = parse_job(json.loads((folder.path / "job.json").read_text()))
-        folder._state = json.loads((folder.path / "state.json").read_text())
+        folder.state = STATE_FILE.validate_json((folder.path / "state.json").read_bytes())
         return folder, job
-
-    @property
-    def phase(self) -> str:
-        """`preparing`, `executing` (a container may have been started) or `executed` (the result is decided)."""
-        return self._state["phase"]
-
-    @property
-    def gpu_uuid(self) -> str | None:
-        """The GPU that this run holds."""
-        return self._state["gpu_uuid"]
-
-    @property
-    def cores(self) -> tuple[int, ...]:
-        """The cores that this run has to itself; none named: all of the host's."""
-        return tuple(self._state["cores"])
-
-    @property
-    def slot(self) -> int:
-        """The number of the slot that this run was claimed for: its programs run as that slot's user."""
-        return self._state["slot"]
 
     @property
     def same_boot(self) -> bool:
         """True while the host has been up since this was written."""
-        return self._state["boot_id"] == boot_id()
-
-    def keep_images(self, images: Mapping[str, ImageFacts]) -> None:
-        """Remember the images that the containers were created of; written with the next phase."""
-        self._state["images"] = {name: asdict(facts) for name, facts in images.items()}
-
-    def keep_containers(self, stages: Iterable[str]) -> None:
-        """Remember which stages have a container; written with the next phase."""
-        self._state["containers"] = sorted(stages)
-
-    @property
-    def containers(self) -> frozenset[str]:
-        """The stages that have a container."""
-        return frozenset(self._state["containers"])
-
-    @property
-    def images(self) -> dict[str, ImageFacts]:
-        """The images that the containers were created of, by the job's names for them."""
-        return {name: _image_facts(facts) for name, facts in self._state["images"].items()}
+        return self.state.boot_id == boot_id()
 
     def set_phase(self, phase: str) -> None:
         """Write the phase; durable when this returns."""
-        self._state["phase"] = phase
+        self.state.phase = phase
         self._write_state(durably=True)
 
     def record_start(self, stage: str, monotonic: float) -> None:
         """Remember when a container was started."""
-        self._stage(stage)["started"] = monotonic
+        self._stage(stage).started = monotonic
         self._write_state()
 
     def record_kill(self, stage: str, reason: str) -> None:
         """Remember why the worker killed a container."""
-        self._stage(stage)["killed_by"] = reason
+        self._stage(stage).killed_by = reason
         self._write_state()
 
     def record_end(self, stage: str, watched_s: float) -> None:
         """Remember how long a container ran that was watched to its end."""
-        self._stage(stage)["watched_s"] = watched_s
+        self._stage(stage).watched_s = watched_s
         with contextlib.suppress(OSError):  # a successor that does not know it goes by the engine's times
             self._write_state()
 
     def stage_facts(self, stage: str) -> StageFacts:
         """The facts of a stage, as far as known."""
-        return self._state["stages"].get(stage, {}).copy()
+        return replace(self.state.stages.get(stage, StageFacts()))
 
     def record_sent_log(self, stream: str, seq: int, sent_bytes: int) -> None:
         """Remember how much of a log the site has. A process that does not know sends that text again."""
-        self._state["logs"][stream] = (seq, sent_bytes)
+        self.state.logs[stream] = (seq, sent_bytes)
         with contextlib.suppress(OSError):  # a full disk must not keep a heartbeat from being sent
             self._write_state()
 
     def log_position(self, stream: str) -> tuple[int, int]:
         """The next piece's number and the bytes that were sent."""
-        seq, sent_bytes = self._state["logs"].get(stream, (0, 0))
-        return seq, sent_bytes
+        return self.state.logs.get(stream, (0, 0))
 
     def save_result(self, result: Complete, outputs: dict[str, str]) -> None:
         """Write the decided result and the outbox' files by name and digest; durable when this returns."""
@@ -180,25 +141,20 @@ class RunFolder:
         remove_tree(self.path)
 
     def _stage(self, stage: str) -> StageFacts:
-        return self._state["stages"].setdefault(stage, {})
+        return self.state.stages.setdefault(stage, StageFacts())
 
     def _write_state(self, *, durably: bool = False) -> None:
         with self._writing:
             self._write(durably=durably)
 
     def _write(self, *, durably: bool) -> None:
-        text = json.dumps(self._state)
+        text = STATE_FILE.dump_json(self.state).decode()
         if durably:
             write_durably(self.path / "state.json", text)
         else:  # what the next process of this boot must know is in the page cache already
             fresh = self.path / "state.json.new"
             fresh.write_text(text)
             fresh.replace(self.path / "state.json")
-
-
-def _image_facts(facts: Mapping[str, Any]) -> ImageFacts:
-    lists = {name: tuple(value) for name, value in facts.items() if isinstance(value, list)}
-    return ImageFacts(**{**facts, **lists})
 
 
 def lease_key(lease_id: str) -> str:

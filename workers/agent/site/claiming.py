@@ -1,5 +1,6 @@
 """Asks the site for runs, and does not ask when a run could only fail here."""
 
+import uuid
 from pathlib import Path
 
 import structlog
@@ -59,7 +60,7 @@ class Claimer:
         message = Claim(
             worker_id=self.worker_id,
             free_slots=0 if slot.is_stuck() else 1,
-            free_gpus=slot.free_gpus(),
+            free_gpus=slot.free_gpus,
             claim_id=slot.claim_id,
             slot_faults=tuple(self._worker.slot_faults.values()),
             images=self._worker.images,
@@ -68,7 +69,7 @@ class Claimer:
         )
         try:
             body = self._worker.client.claim(message)
-            slot.next_claim()
+            slot.claim_id = uuid.uuid4().hex  # till now the same: a run leased to a lost answer is given again
             self._complained = ""
             return None if body is None else self._understood(body)
         except NotWelcome as error:

@@ -11,8 +11,7 @@ from workers.agent.runs.execution import RunExecution
 from workers.agent.runs.logs import about
 from workers.agent.site.client import SiteError, SiteUnreachable, jitter
 from workers.protocol import calls
-from workers.protocol.calls import Activity, LogPiece, LogStream
-from workers.protocol.usage import StageUsage
+from workers.protocol.calls import Activity, LogPiece, LogStream, StageUsage
 
 log = structlog.get_logger(__name__)
 

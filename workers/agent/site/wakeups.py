@@ -1,7 +1,6 @@
 """Wake-ups: a message says "there may be work" and nothing else. Without a broker the worker polls."""
 
 import threading
-from typing import Any
 
 import structlog
 from kombu import Connection, Consumer, Exchange, Queue
@@ -65,13 +64,12 @@ class WakeupListener(threading.Thread):
 
     def _listen(self) -> None:
         with connection_to(self._broker) as connection:
-            consumer = Consumer(connection, [self.queue], no_ack=True, accept=["json"], on_message=self._heard)
+            consumer = Consumer(
+                connection, [self.queue], no_ack=True, accept=["json"], on_message=lambda _: self._wakeups.wake()
+            )
             with consumer:
                 while not self._stopping.is_set():
                     try:
                         connection.drain_events(timeout=ROUND_S)
                     except TimeoutError:
                         continue
-
-    def _heard(self, message: Any) -> None:
-        self._wakeups.wake()

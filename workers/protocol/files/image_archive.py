@@ -203,11 +203,8 @@ def _manifest_descriptor(archive: tarfile.TarFile) -> dict[str, object]:
     index = _json(_content(archive, "index.json"), "index.json")
     for _ in range(MAX_INDEXES):
         listed = _field(index, "manifests")
-        images = (
-            [descriptor for descriptor in listed if isinstance(descriptor, dict) and not _is_attestation(descriptor)]
-            if isinstance(listed, list)
-            else []
-        )
+        descriptors = listed if isinstance(listed, list) else []
+        images = [each for each in descriptors if isinstance(each, dict) and not _is_attestation(each)]
         if len(images) != 1:
             raise ImageArchiveInvalid(
                 "not_one_image", f"The archive has {len(images)} images. Save exactly one, of one platform."
@@ -298,11 +295,8 @@ def _field(document: object, name: str) -> Any:
 
     Raises `ImageArchiveInvalid` where it is there twice: engines join both values.
     """
-    values = (
-        [value for key, value in document.items() if key.casefold() == name.casefold()]
-        if isinstance(document, dict)
-        else []
-    )
+    pairs = document.items() if isinstance(document, dict) else ()
+    values = [value for key, value in pairs if key.casefold() == name.casefold()]
     if len(values) > 1:
         raise _said_twice(name)
     return values[0] if values else None

@@ -27,7 +27,7 @@ from competitions.resources.rooms import takes_uploads
 from competitions.resources.table_heads import table_head
 from competitions.runs.models import Run
 from competitions.runs.records.outdated import outdated_submissions
-from competitions.runs.solutions import solution_run
+from competitions.runs.reruns import solution_run
 from competitions.submissions.models import Submission
 from competitions.web.forms import cleaned
 from files.bundles.schema import PHASE_FILES, TASK_FILES

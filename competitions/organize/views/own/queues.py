@@ -20,7 +20,7 @@ from competitions.catalog.changes.queues import change_queue
 from competitions.catalog.form_fields.sizes import SizeField
 from competitions.catalog.models import Competition, setting_names
 from competitions.compute.launchers import problem_words, queue_jobs, queue_problems
-from competitions.compute.models import ComputeWorker, Queue, queue_issue_token, queue_revoke_token
+from competitions.compute.models import ComputeWorker, Queue, issue_token, revoke_token
 from competitions.compute.workers import drain_workers, release_workers, undrain_workers
 from competitions.organize.editing.change_form import ChangeForm
 from competitions.organize.forms import GpuHoursForm, TokenForm, WorkerForm
@@ -164,9 +164,9 @@ def token(request: HttpRequest, name: str) -> HttpResponse:
         running = Run.objects.filter(queue=chosen, state__in=HELD).count()
         context = {"queue": chosen, "is_new": is_new, "running": running}
     elif is_new:
-        context = {"queue": chosen, "secret": queue_issue_token(chosen)}
+        context = {"queue": chosen, "secret": issue_token(chosen)}
     else:
-        queue_revoke_token(chosen)
+        revoke_token(chosen)
         messages.success(request, f"No worker of {chosen} is let in from now on. Make a new token to go on.")
         return redirect("organize:queue", chosen.name)
     return render_page(request, None, "organize/own/token.html", context, tab="queues")

@@ -6,8 +6,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from competitions.compute.models import Queue
-from competitions.runs.accounting.months import Month
-from competitions.runs.accounting.usage import slots_in, usage_lines, use_rows
+from competitions.runs.accounting.usage import Month, slots_in, usage_lines, use_rows
 from core.refusals import Refusal
 
 

@@ -18,7 +18,7 @@ from competitions.disclosure.uncertainty import RowUncertainty
 from competitions.leaderboards.models import Snapshot
 from competitions.leaderboards.ranking.values import primary_column
 from competitions.leaderboards.reading.board import Row, board_page
-from competitions.leaderboards.reading.final import final_boards
+from competitions.leaderboards.reading.results import final_boards
 from competitions.leaderboards.reading.uncertainty import row_uncertainty
 from competitions.people.certificates import certify, make_certificate, require_certified
 from competitions.people.models import Certificate

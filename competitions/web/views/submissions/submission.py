@@ -44,9 +44,8 @@ from competitions.runs.queue.smoke import projected_whole, time_limit_s
 from competitions.runs.records.logs import log_text
 from competitions.runs.services import submission_cancel
 from competitions.submissions.access import visible_submissions
-from competitions.submissions.annotations import annotations_edit
+from competitions.submissions.annotations import annotations_edit, fact_sheet_edit, fact_sheet_is_open
 from competitions.submissions.datasets import dataset_withdraw
-from competitions.submissions.fact_sheets import fact_sheet_edit, fact_sheet_is_open
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind
 from competitions.teams.models import Membership

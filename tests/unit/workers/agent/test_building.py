@@ -14,7 +14,7 @@ from workers.agent.environments import building
 from workers.agent.environments.building import BuildContext, Order, build_environment
 from workers.agent.environments.wheels import EnvironmentRefused, Interpreter
 from workers.engines.images import ImageFacts
-from workers.engines.users import Runner
+from workers.engines.spec import Runner
 from workers.errors import SandboxError
 from workers.protocol.files.locks import Locked, read_lock
 from workers.protocol.files.markers import Python

@@ -301,4 +301,4 @@ def test_a_gpu_library_that_fails_in_its_own_way_takes_the_slot_out_of_service_a
     worker: Any = SimpleNamespace(gpus=SimpleNamespace(sample=broken), stopping=threading.Event(), slot_faults={})
     slot = Slot(worker, 0, "GPU-0")
     assert "version mismatch" in str(slot.check_gpu())
-    assert (slot.free_gpus(), worker.slot_faults[0].gpu_uuid) == (0, "GPU-0")
+    assert (slot.free_gpus, worker.slot_faults[0].gpu_uuid) == (0, "GPU-0")

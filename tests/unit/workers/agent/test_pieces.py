@@ -20,7 +20,7 @@ from workers.agent.config import ConfigError
 from workers.agent.host.cache import StagingCache
 from workers.agent.host.gpus import GpuError, NvmlGpus, NvmlMeter, choose_gpus, why_unclean
 from workers.agent.runs.archive import ArchiveRefused
-from workers.agent.runs.state import RunFolder, lease_key, write_durably
+from workers.agent.runs.state import RunFolder, StageFacts, lease_key, write_durably
 from workers.agent.service import lock_folder
 from workers.agent.site.wakeups import WakeupListener, Wakeups, connection_to
 from workers.engines.cgroup import Cgroup
@@ -116,8 +116,8 @@ def test_a_run_folder_is_read_back_by_the_next_process(tmp_path: Path) -> None:
     folder.record_kill("ingestion", "time_limit")
     folder.record_sent_log("ingestion", 3, 999)
     again, job = RunFolder.load(tmp_path, lease_key("l-1"))
-    assert (again.phase, again.gpu_uuid, again.same_boot) == ("executing", "GPU-1", True)
-    assert again.stage_facts("ingestion") == {"started": 12.5, "killed_by": "time_limit"}
+    assert (again.state.phase, again.state.gpu_uuid, again.same_boot) == ("executing", "GPU-1", True)
+    assert again.stage_facts("ingestion") == StageFacts(started=12.5, killed_by="time_limit")
     assert again.log_position("ingestion") == (3, 999)
     assert job.token == "t"
     assert stat.S_IMODE((again.path / "job.json").stat().st_mode) == 0o600

@@ -22,8 +22,7 @@ from workers.agent.runs.state import RunFolder
 from workers.engines.docker.client import read_image
 from workers.engines.docker.config import MASKED_PATHS, container_config, seccomp_profile
 from workers.engines.images import ImageFacts
-from workers.engines.spec import Mount, StageSpec
-from workers.engines.users import DEFAULT_UID, FIRST_UID, Runner, slot_uid
+from workers.engines.spec import DEFAULT_UID, FIRST_UID, Mount, Runner, StageSpec, slot_uid
 from workers.errors import SandboxError
 from workers.sandbox.output_volume import OutputVolume
 
@@ -137,7 +136,7 @@ def test_two_runs_without_gpus_are_adopted_by_the_slots_that_they_were_claimed_f
 
     def chosen(gpu_uuid: str | None, slot: int) -> int:
         folder = RunFolder(tmp_path, "lease")
-        folder._state |= {"gpu_uuid": gpu_uuid, "slot": slot}
+        folder.state.gpu_uuid, folder.state.slot = gpu_uuid, slot
         return adoption._slot_for(folder).number
 
     assert [chosen(None, 0), chosen(None, 1), chosen(None, 2), chosen("GPU-0", 0)] == [0, 1, 2, 0]

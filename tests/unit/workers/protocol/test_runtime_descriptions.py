@@ -7,7 +7,7 @@ import pytest
 
 from podium.cli import main
 from workers.images.runtime_image import PYTHON_VERSION, REQUIREMENTS, RUNTIME_IMAGE, TORCH, TORCH_IMAGE
-from workers.protocol.runtimes import PACKAGES, PYTHON, image_contents
+from workers.protocol.images import PACKAGES, PYTHON, image_contents
 
 
 def pinned_packages(*recipes: Path) -> list[str]:

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
+from workers.protocol.calls import MAX_POINTS, StageUsage
 from workers.protocol.messages import read_message
-from workers.protocol.usage import MAX_POINTS, StageUsage
 from workers.sandbox.usage import Reading, UsageSampler, UsageSeries
 
 
