@@ -6,6 +6,7 @@ from core.logs import WebLogger, logging_config
 
 bind = "0.0.0.0:8000"
 workers = int(os.environ.get("WEB_CONCURRENCY", "2"))
+preload_app = True  # read once: processes share its memory, and one that takes another's place answers at once
 worker_class = "core.serving.worker.LoopWorker"
 threads = int(os.environ.get("WEB_THREADS", "16"))
 timeout = 120  # seconds without a sign of life from a process's loop
