@@ -1,4 +1,4 @@
-"""Code of a phase that is to run in gVisor, beside other runs; `PODIUM_TEST_ENGINE` takes all of this folder to another engine."""
+"""Code of a phase that is to run in gVisor; `PODIUM_TEST_ENGINE` takes this folder to another engine."""
 
 from __future__ import annotations
 
