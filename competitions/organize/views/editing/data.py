@@ -14,8 +14,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts.views import person
 from competitions.catalog.models import Competition, Phase, Solution
 from competitions.organize.editing import data as slots
+from competitions.organize.editing.data import TaskForm, competition_tasks
 from competitions.organize.editing.deletions import task_deletion
-from competitions.organize.editing.tasks import TaskForm, competition_tasks
 from competitions.organize.forms import ConfirmedForm, SolutionForm, UploadForm
 from competitions.organize.views.access import answer_upload, upload_named
 from competitions.organize.views.editing.changes import change_page, delete_page, render_page

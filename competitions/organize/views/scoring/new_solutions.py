@@ -9,7 +9,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from accounts.views import person
 from competitions.catalog.models import Competition, Task
 from competitions.organize import solutions
-from competitions.organize.editing.tasks import competition_tasks
+from competitions.organize.editing.data import competition_tasks
 from competitions.organize.forms import ConfirmedForm
 from competitions.organize.models import NewSolution
 from competitions.organize.views.access import answer_upload
