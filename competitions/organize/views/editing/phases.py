@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts.views import person
-from competitions.catalog.changes.impact import phase_costs
+from competitions.catalog.changes.change import phase_costs
 from competitions.catalog.models import Competition
 from competitions.organize.editing.change_form import ChangeForm
 from competitions.organize.editing.phases import PhaseForm, new_phase_values, phase_delete
