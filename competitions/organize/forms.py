@@ -61,13 +61,6 @@ class SolutionForm(forms.Form):
         offer(self, "phase", competition.phases.all())
 
 
-class UploadForm(forms.Form):
-    """A file: a finished upload, or the file itself from a page without script."""
-
-    upload = forms.UUIDField(required=False)
-    file = forms.FileField(required=False, allow_empty_file=True, max_length=255)
-
-
 class ConfirmedForm(forms.Form):
     """The confirmation of what a page said would happen; `upload` where a file takes another's place."""
 

@@ -16,7 +16,7 @@ from competitions.catalog.models import Competition, Phase, Solution
 from competitions.organize.editing import data as slots
 from competitions.organize.editing.data import TaskForm, competition_tasks
 from competitions.organize.editing.deletions import task_deletion
-from competitions.organize.forms import ConfirmedForm, SolutionForm, UploadForm
+from competitions.organize.forms import ConfirmedForm, SolutionForm
 from competitions.organize.views.access import answer_upload, upload_named
 from competitions.organize.views.editing.changes import change_page, delete_page, render_page
 from competitions.organize.views.workspace import managed_competition
@@ -29,7 +29,7 @@ from competitions.runs.models import Run
 from competitions.runs.records.outdated import outdated_submissions
 from competitions.runs.solutions import solution_run
 from competitions.submissions.models import Submission
-from competitions.web.forms import cleaned
+from competitions.web.forms import UploadForm, cleaned
 from files.bundles.schema import PHASE_FILES, TASK_FILES
 
 
