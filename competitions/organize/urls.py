@@ -2,11 +2,10 @@
 
 from django.urls import include, path
 
-from competitions.organize.views import announcements, discussion, submissions, teams, workspace
+from competitions.organize.views import announcements, discussion, scoring, submissions, teams, workspace
 from competitions.organize.views.editing import boards, data, pages, phases, questions, settings
 from competitions.organize.views.guided import build, draft, start
 from competitions.organize.views.own import files, queues, series
-from competitions.organize.views.scoring import new_solutions, proposals
 
 app_name = "organize"
 workspace_patterns = [
@@ -36,15 +35,15 @@ workspace_patterns = [
     path("tasks/new/", data.task, name="task-new"),
     path("tasks/<int:pk>/", data.task, name="task"),
     path("tasks/<int:pk>/delete/", data.task_remove, name="task-delete"),
-    path("tasks/<int:pk>/solution/", new_solutions.solution, name="new-solution"),
-    path("tasks/<int:pk>/solution/status/", new_solutions.solution_status, name="new-solution-status"),
+    path("tasks/<int:pk>/solution/", scoring.solution, name="new-solution"),
+    path("tasks/<int:pk>/solution/status/", scoring.solution_status, name="new-solution-status"),
     path("solutions/<int:pk>/", data.solution_file, name="solution"),
     path("solutions/<int:pk>/run/", data.run_solution, name="solution-run"),
     path("data/<slug:owner>/<int:pk>/<slug:name>/", data.file, name="file"),
-    path("proposals/", proposals.proposals, name="proposals"),
-    path("proposals/<int:number>/", proposals.proposal, name="proposal"),
-    path("proposals/<int:number>/status/", proposals.proposal_status, name="proposal-status"),
-    path("proposals/<int:number>/files/<int:pk>/<slug:name>/", proposals.proposal_file, name="proposal-file"),
+    path("proposals/", scoring.proposals, name="proposals"),
+    path("proposals/<int:number>/", scoring.proposal, name="proposal"),
+    path("proposals/<int:number>/status/", scoring.proposal_status, name="proposal-status"),
+    path("proposals/<int:number>/files/<int:pk>/<slug:name>/", scoring.proposal_file, name="proposal-file"),
     path("questions/", questions.questions, name="questions"),
     path("questions/<slug:kind>/new/", questions.question, name="question-new"),
     path("questions/<slug:kind>/<int:pk>/", questions.question, name="question"),

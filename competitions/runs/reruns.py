@@ -7,7 +7,7 @@ from django.db import transaction
 
 from accounts.models import User
 from competitions.catalog.models import Phase, Task
-from competitions.catalog.rights import organizes
+from competitions.catalog.organizers import organizes
 from competitions.catalog.sealed_keys import published_by
 from competitions.runs.planning import runs_queue
 from competitions.runs.refusals import TASK_SEALED, StillRunning

@@ -12,7 +12,6 @@ from competitions.web.views import (
     competitions,
     discourse,
     documentation,
-    environments,
     markdown,
     me,
     notifications,
@@ -139,9 +138,9 @@ urlpatterns = [
     path(f"{COMPETITION}team/webhooks/", webhooks.team_webhooks, name="team-webhooks"),
     path("webhooks/<uuid:key>/", webhooks.webhook, name="webhook"),
     path("webhooks/<uuid:key>/<slug:action>/", webhooks.webhook_act, name="webhook-act"),
-    path(f"{COMPETITION}team/environment/", environments.environment, name="environment"),
-    path(f"{COMPETITION}team/environment/add/", environments.environment_add, name="environment-add"),
-    path("environment-files/<uuid:key>/remove/", environments.environment_remove, name="environment-remove"),
+    path(f"{COMPETITION}team/environment/", teams.environment, name="environment"),
+    path(f"{COMPETITION}team/environment/add/", teams.environment_add, name="environment-add"),
+    path("environment-files/<uuid:key>/remove/", teams.environment_remove, name="environment-remove"),
     path(f"{COMPETITION}team/leave/", teams.leave, name="team-leave"),
     *(
         path(f"invitations/<uuid:key>/{answer}/", teams.answer, {"answer": answer}, name=f"invitation-{answer}")

@@ -24,7 +24,7 @@ from competitions.bundles.unpacking import sample_fault
 from competitions.catalog.changes.boards import watch_board
 from competitions.catalog.changes.change import change_impact, changed_values, editable_values
 from competitions.catalog.models import Competition, Leaderboard, Phase, Task
-from competitions.catalog.rights import may_host
+from competitions.catalog.organizers import may_host
 from competitions.catalog.services import current_rules
 from competitions.factsheets.models import Question, questions_changed
 from competitions.resources.versions import require_room
