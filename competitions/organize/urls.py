@@ -3,7 +3,7 @@
 from django.urls import include, path
 
 from competitions.organize.views import announcements, discussion, scoring, submissions, teams, workspace
-from competitions.organize.views.editing import boards, data, pages, phases, questions, settings
+from competitions.organize.views.editing import data, pages, phases, questions, settings
 from competitions.organize.views.guided import build, draft, start
 from competitions.organize.views.own import files, queues, series
 
@@ -25,12 +25,12 @@ workspace_patterns = [
     path("phases/", phases.phases, name="phases"),
     path("phases/new/", phases.phase, name="phase-new"),
     path("phases/<int:pk>/", phases.phase, name="phase"),
-    path("phases/<int:pk>/delete/", phases.delete, name="phase-delete"),
-    path("boards/", boards.boards, name="boards"),
-    path("boards/<int:pk>/", boards.board, name="board"),
-    path("boards/<int:pk>/delete/", boards.delete, name="board-delete"),
-    path("boards/<int:pk>/winners/", boards.winners, name="winners"),
-    path("phases/<int:pk>/boards/new/", boards.new_board, name="board-new"),
+    path("phases/<int:pk>/delete/", phases.phase_remove, name="phase-delete"),
+    path("boards/", phases.boards, name="boards"),
+    path("boards/<int:pk>/", phases.board, name="board"),
+    path("boards/<int:pk>/delete/", phases.board_delete, name="board-delete"),
+    path("boards/<int:pk>/winners/", phases.winners, name="winners"),
+    path("phases/<int:pk>/boards/new/", phases.new_board, name="board-new"),
     path("data/", data.data, name="data"),
     path("tasks/new/", data.task, name="task-new"),
     path("tasks/<int:pk>/", data.task, name="task"),

@@ -4,8 +4,14 @@ from typing import Final
 
 from django.urls import path
 
-from competitions.web.feeds.atom import AnnouncementFeed, DiscussionFeed, LeaderFeed, TopicFeed
-from competitions.web.feeds.calendars import competition_calendar, personal_calendar
+from competitions.web.feeds import (
+    AnnouncementFeed,
+    DiscussionFeed,
+    LeaderFeed,
+    TopicFeed,
+    competition_calendar,
+    personal_calendar,
+)
 from competitions.web.public_demo import demo, demo_enter
 from competitions.web.views import (
     branding,

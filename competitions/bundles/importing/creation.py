@@ -30,8 +30,7 @@ from competitions.catalog.models import (
 from competitions.catalog.models.sections.intake import TEXT_FILES
 from competitions.catalog.presets import PRESETS
 from competitions.catalog.queue_rights import faults_on_queue
-from competitions.catalog.services import current_rules, rules_publish, same_text
-from competitions.catalog.tags import tags_set
+from competitions.catalog.services import current_rules, rules_publish, same_text, tags_set
 from competitions.catalog.texts.images import image_import
 from competitions.catalog.texts.pages import list_own_tabs, page_address
 from competitions.factsheets.models import Question

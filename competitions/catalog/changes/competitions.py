@@ -17,7 +17,7 @@ from competitions.catalog.changes.change import (
 )
 from competitions.catalog.models import Competition
 from competitions.catalog.queue_rights import faults_on_queue
-from competitions.catalog.tags import tags_set
+from competitions.catalog.services import tags_set
 from competitions.compute.models import Queue
 
 
