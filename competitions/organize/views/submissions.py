@@ -13,10 +13,9 @@ from competitions.disclosure.readers import reader_for
 from competitions.leaderboards.growing.missing_runs import cells_rerun
 from competitions.leaderboards.reading.export import submissions_csv
 from competitions.leaderboards.reading.slices import have_slices, slices_csv
-from competitions.organize.forms import SubmissionsForm
+from competitions.organize.forms import SubmissionsForm, list_page, ticked
 from competitions.organize.views.editing.changes import render_page
 from competitions.organize.views.workspace import managed_competition
-from competitions.organize.workspace.lists import list_page, ticked
 from competitions.organize.workspace.submissions import (
     ACTIONS,
     ASKS_FIRST,

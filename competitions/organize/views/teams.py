@@ -19,12 +19,11 @@ from competitions.disclosure.readers import Reader, reader_for
 from competitions.environments.models import EnvironmentFile
 from competitions.environments.services import environment_file_remove
 from competitions.organize.editing.change_form import CompetitionForm
-from competitions.organize.forms import BulkForm
+from competitions.organize.forms import BulkForm, list_page, ticked
 from competitions.organize.views.editing.changes import change_page, render_page
 from competitions.organize.views.workspace import managed_competition
 from competitions.organize.workspace import registrations as registration_list
 from competitions.organize.workspace import teams as team_list
-from competitions.organize.workspace.lists import list_page, ticked
 from competitions.organize.workspace.registrations import registrations_csv
 from competitions.organize.workspace.submissions import submission_rows
 from competitions.submissions.models import Submission

@@ -13,8 +13,8 @@ from django.http import HttpResponse
 from accounts.models import User
 from competitions.catalog.models import Competition
 from competitions.catalog.questions import shown_answer
+from competitions.organize.forms import ListForm
 from competitions.organize.refusals import REASON_MISSING
-from competitions.organize.workspace.lists import ListForm
 from competitions.teams.models import Membership, Registration, Team
 from competitions.teams.services import registration_decide
 from core.spreadsheets import safe_cell

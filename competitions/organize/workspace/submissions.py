@@ -15,8 +15,8 @@ from competitions.catalog.models import Column, Competition, Phase
 from competitions.compute.models import Queue
 from competitions.disclosure.readers import Reader
 from competitions.leaderboards.reading.results import known_results, load_boards, with_scores
+from competitions.organize.forms import ListForm
 from competitions.organize.refusals import QUEUE_MISSING, REASON_MISSING
-from competitions.organize.workspace.lists import ListForm
 from competitions.runs.bulk import runs_move_to_queue
 from competitions.runs.models import Run
 from competitions.runs.services import submission_cancel, submission_rerun, submission_start

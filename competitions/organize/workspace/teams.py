@@ -16,8 +16,8 @@ from competitions.disclosure.scores import visible_columns
 from competitions.leaderboards.models import Entry
 from competitions.leaderboards.ranking.values import primary_column
 from competitions.leaderboards.reading.results import load_boards
+from competitions.organize.forms import ListForm
 from competitions.organize.refusals import REASON_MISSING
-from competitions.organize.workspace.lists import ListForm
 from competitions.submissions.models import Submission
 from competitions.submissions.services import team_disqualify, team_reinstate
 from competitions.teams.models import Membership, MergeProposal, OfferState, Team

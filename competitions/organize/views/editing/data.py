@@ -16,11 +16,10 @@ from competitions.catalog.models import Competition, Phase, Solution
 from competitions.organize.editing import data as slots
 from competitions.organize.editing.data import TaskForm, competition_tasks
 from competitions.organize.editing.deletions import task_deletion
-from competitions.organize.forms import ConfirmedForm, SolutionForm
+from competitions.organize.forms import PAGE_SIZE, ConfirmedForm, SolutionForm
 from competitions.organize.views.access import answer_upload, upload_named
 from competitions.organize.views.editing.changes import change_page, delete_page, render_page
 from competitions.organize.views.workspace import managed_competition
-from competitions.organize.workspace.lists import PAGE_SIZE
 from competitions.resources.downloads import stored_response
 from competitions.resources.models import Upload
 from competitions.resources.rooms import takes_uploads
