@@ -10,8 +10,7 @@ from django.utils.text import slugify
 
 from accounts.models import User
 from competitions.bundles.importing.boards import boards_write
-from competitions.bundles.importing.references import References
-from competitions.bundles.importing.rows import Existing, Part, fill, write
+from competitions.bundles.importing.rows import Existing, Part, References, fill, write
 from competitions.bundles.settings import bundle_places, read_settings, said_settings
 from competitions.catalog.changes.competitions import store_competition
 from competitions.catalog.changes.phases import store_phase

@@ -15,8 +15,7 @@ from django.db.models import ProtectedError, RestrictedError
 from accounts.models import User
 from competitions.bundles.importing.creation import Maker
 from competitions.bundles.importing.importer import Progress, forget_parts, new_bytes, schema_refusal, stored_parts
-from competitions.bundles.importing.references import References
-from competitions.bundles.importing.rows import Part
+from competitions.bundles.importing.rows import Part, References
 from competitions.bundles.pushing.document import LiveDocument
 from competitions.bundles.pushing.review import BreaksContest, Change, differences, require_standing, rules_broken
 from competitions.bundles.refusals import ORGANIZERS_ONLY

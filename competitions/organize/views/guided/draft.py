@@ -17,8 +17,7 @@ from competitions.organize.answers import Solution
 from competitions.organize.models import CompetitionDraft
 from competitions.organize.refusals import FILES_MISSING, DraftChangedElsewhere
 from competitions.organize.steps.dataset import dataset_facts
-from competitions.organize.steps.pages import PAGES
-from competitions.organize.steps.paths import draft_path, find_slot, find_step, first_open, is_done, step_rail
+from competitions.organize.steps.paths import PAGES, draft_path, find_slot, find_step, first_open, is_done, step_rail
 from competitions.organize.steps.step import FileSlot, Step, StepForm, bound
 from competitions.organize.steps.table.columns import column_shapes
 from competitions.organize.steps.table.data import sample_preview, solution_preview
