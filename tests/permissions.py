@@ -42,7 +42,7 @@ from competitions.teams.links import link_make, signed_token
 from competitions.teams.merging import merge_propose
 from competitions.teams.models import RegistrationQuestion
 from competitions.teams.services import invite, register
-from competitions.web.feeds.calendars import calendar_url
+from competitions.web.feeds import calendar_url
 from competitions.webhooks.models import Webhook
 from competitions.winners.models import Lane, Place
 from tests.images import png_bytes

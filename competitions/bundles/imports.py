@@ -16,7 +16,7 @@ from competitions.bundles.models import BundleImport
 from competitions.bundles.refusals import ORGANIZERS_ONLY, ORIGINAL_GONE
 from competitions.bundles.unpacking import unpacked
 from competitions.catalog.models import Competition
-from competitions.catalog.rights import may_host
+from competitions.catalog.organizers import may_host
 from competitions.compute.models import Queue
 from competitions.resources.models import StoredFile
 from competitions.resources.storage import local_copy

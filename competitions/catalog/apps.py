@@ -6,7 +6,7 @@ class CatalogConfig(AppConfig):
     verbose_name = "Competitions"
 
     def ready(self) -> None:
-        from competitions.catalog.changes import boards, competitions, phases, queues, tasks  # noqa: F401  # they add their checks
+        from competitions.catalog.changes import boards, competitions, phases, tasks  # noqa: F401  # they add their checks
         from competitions.catalog.publishing import publish_due
         from competitions.catalog.queue_rights import refuse_new_owner
         from competitions.catalog.texts.announcements import announce_due

@@ -1,14 +1,29 @@
-"""Organizers add and remove each other; administrators grant the right to see sealed scores."""
+"""Organizers of a competition: their rights, no rows that could drift; adding and removing them."""
 
 from typing import Final
 
+from django.conf import settings
+from django.contrib.auth.models import AnonymousUser
 from django.db import transaction
 
 from accounts.mail import mail_person
 from accounts.models import User
 from accounts.people.lookup import named_by
-from competitions.catalog.models import Competition, CompetitionOrganizer
+from competitions.catalog.models import Competition, CompetitionOrganizer, Phase
 from core.refusals import RefusalKind
+
+
+def organizes(user: User | AnonymousUser, phase: Phase) -> bool:
+    """An organizer of the phase's competition, or an administrator."""
+    return Competition.objects.managed_by(user).filter(pk=phase.competition_id).exists()
+
+
+def may_host(user: User | AnonymousUser) -> bool:
+    """True for organizers (staff); on an open site for everybody except service accounts."""
+    if not isinstance(user, User) or not user.is_active:
+        return False
+    return user.is_staff or (settings.HOSTS == "everybody" and not user.is_robot)
+
 
 UNKNOWN_ACCOUNT: Final = RefusalKind(
     404,

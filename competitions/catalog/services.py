@@ -1,5 +1,7 @@
-"""Changes to what an organizer defines that are more than saving a form."""
+"""Changes to what an organizer defines that are more than saving a form: rules, reveal, tags."""
 
+import unicodedata
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
@@ -7,9 +9,10 @@ from django.db import transaction
 from django.db.models import Max
 from django.dispatch import Signal
 
-from competitions.catalog.models import Competition, Format, Phase, RulesVersion
-from core.refusals import Conflict, RefusalKind
-from files.text import is_placeholder
+from competitions.catalog.models import MOST_TAGS, TAG_LENGTH, Competition, Format, Phase, RulesVersion
+from core.refusals import Conflict, Refusal, RefusalKind
+from files.text import first_unprintable, is_placeholder
+from workers.protocol.texts import printable
 
 RULES_SAY_NOTHING: Final = RefusalKind(
     422,
@@ -86,3 +89,37 @@ def phase_reveal(*, phase: Phase, now: datetime, before_the_end: bool = False) -
     locked.save(update_fields=["revealed_at"])
     phase_revealed.send(sender=Phase, phase=locked)
     return locked
+
+
+class TagsInvalid(Refusal):
+    code, http_status = "tags_invalid", 422
+
+
+def clean_tag(text: str) -> str:
+    """A tag as it is stored: lower case, without white space at its ends and with single blanks inside.
+
+    >>> clean_tag("  Graph   Neural NETWORKS ")
+    'graph neural networks'
+    """
+    return " ".join(unicodedata.normalize("NFKC", text).lower().split())
+
+
+def clean_tags(texts: Iterable[str]) -> list[str]:
+    """Tags as they are stored, each once, in their order. Raises `TagsInvalid`."""
+    names = list(dict.fromkeys(name for text in texts if (name := clean_tag(text))))
+    for name in names:
+        if len(name) > TAG_LENGTH or "," in name or not name.isprintable():
+            raise TagsInvalid(
+                f"The tag “{printable(name)}” cannot be used: a tag has at most {TAG_LENGTH} visible characters and no comma"
+                f"{f'; there is {hidden}' if (hidden := first_unprintable(name)) else ''}."
+            )
+    if len(names) > MOST_TAGS:
+        raise TagsInvalid(f"These are {len(names)} tags; a competition has at most {MOST_TAGS}. Leave some out.")
+    return names
+
+
+def tags_set(*, competition: Competition, names: Iterable[str]) -> None:
+    """Replace the competition's tags. Raises `TagsInvalid`; then nothing is changed."""
+    cleaned = clean_tags(names)
+    competition.tag_line = "".join(f",{name}" for name in cleaned) + "," * bool(cleaned)
+    competition.save(update_fields=["tag_line"])

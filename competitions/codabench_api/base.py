@@ -19,8 +19,8 @@ from competitions.api.framework import NOT_STORABLE, JSONParser
 from competitions.api.permissions import HasScope
 from competitions.api.views.base import ApiView
 from competitions.catalog.models import Competition, Task
+from competitions.catalog.organizers import may_host
 from competitions.catalog.questions import FALSE, TRUE
-from competitions.catalog.rights import may_host
 from competitions.codabench_api import shapes
 from competitions.submissions.access import visible_submissions
 from competitions.submissions.models import Submission

@@ -22,7 +22,7 @@ from competitions.bundles.imports import import_begin
 from competitions.bundles.models import BundleExport, BundleImport
 from competitions.catalog.downloads import phase_downloads
 from competitions.catalog.models import Phase
-from competitions.catalog.rights import organizes
+from competitions.catalog.organizers import organizes
 from competitions.codabench_api.base import PAGE_PARAMETERS, BadForm, RobotView, ShownView, read_uuid
 from competitions.codabench_api.files import address, read_address
 from competitions.codabench_api.refused import MANAGED_ELSEWHERE

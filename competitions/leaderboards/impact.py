@@ -8,8 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from competitions.catalog.changes.boards import UNRANKED, Compare, board_watch
-from competitions.catalog.changes.change import Change
-from competitions.catalog.changes.impact import impact_check
+from competitions.catalog.changes.change import Change, impact_check
 from competitions.catalog.models import Agents, Column, Competition, Leaderboard, Phase
 from competitions.catalog.readiness import ReadinessWarning, readiness_check
 from competitions.disclosure.scores import scores_are_public

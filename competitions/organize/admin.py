@@ -13,8 +13,7 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 
 from accounts.models import User
-from competitions.catalog.changes.change import require_agreement
-from competitions.catalog.changes.impact import phase_costs
+from competitions.catalog.changes.change import phase_costs, require_agreement
 from competitions.catalog.models import Competition, Phase
 from competitions.catalog.readiness import competition_warnings
 from competitions.organize.editing.phases import EXPLAINED, PhaseForm, new_phase_values

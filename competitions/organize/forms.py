@@ -1,20 +1,54 @@
-"""Forms of the workspace that edit no row: actions, rows that are ticked, uploads, filters."""
+"""Lists and forms of the workspace that edit no row: filters, rows that are ticked, actions, uploads."""
 
-from collections.abc import Iterable
-from typing import Any, Final, cast
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, TypeVar, cast
 
 from django import forms
-from django.db.models import Q, QuerySet
-from django.http import QueryDict
+from django.db.models import Model, Q, QuerySet
+from django.http import HttpRequest, QueryDict
 
 from competitions.catalog.models import Competition, Format, Phase
 from competitions.compute.models import Queue
+from competitions.organize.refusals import NOTHING_CHOSEN
 from competitions.organize.steps.common import Moment
-from competitions.organize.workspace.lists import ListForm
 from competitions.resources.models import Resource
 from competitions.runs.accounting.gpu_hours import MOST_HOURS
 from competitions.web.forms import offer
 from files.text import is_number
+
+PAGE_SIZE: Final = 50
+Row = TypeVar("Row", bound=Model)
+
+
+class ListForm(forms.Form):
+    """Filters of a list; a value that is wrong filters nothing, and the page says so."""
+
+    before = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1, widget=forms.HiddenInput)
+
+    def filtered(self, rows: QuerySet[Row], **filters: str) -> QuerySet[Row]:
+        """The rows with the entered values, newest first; `filters` names a filter for a field of the row."""
+        named = filters | {"pk__lt": "before"}
+        values = {field: self.cleaned_data.get(name) for field, name in named.items()}
+        return rows.filter(**{field: value for field, value in values.items() if value}).order_by("-pk")
+
+
+def list_page(request: HttpRequest, rows: QuerySet[Any]) -> tuple[list[Any], str]:
+    """The first rows, and the query of the address at which the list goes on; empty at its end."""
+    shown = list(rows[: PAGE_SIZE + 1])
+    if len(shown) <= PAGE_SIZE:
+        return shown, ""
+    query = request.GET.copy()
+    query["before"] = str(shown[PAGE_SIZE - 1].pk)
+    return shown[:PAGE_SIZE], query.urlencode()
+
+
+def ticked(rows: QuerySet[Row], numbers: Sequence[int], what: str) -> QuerySet[Row]:
+    """Those of these rows that were ticked. Raises `NOTHING_CHOSEN`."""
+    chosen = rows.filter(pk__in=numbers[:PAGE_SIZE]).order_by("pk")
+    if not chosen.exists():
+        raise NOTHING_CHOSEN(what=what)
+    return chosen
+
 
 REASON_LENGTH: Final = 500
 
@@ -59,13 +93,6 @@ class SolutionForm(forms.Form):
     def __init__(self, competition: Competition, data: QueryDict) -> None:
         super().__init__(data)
         offer(self, "phase", competition.phases.all())
-
-
-class UploadForm(forms.Form):
-    """A file: a finished upload, or the file itself from a page without script."""
-
-    upload = forms.UUIDField(required=False)
-    file = forms.FileField(required=False, allow_empty_file=True, max_length=255)
 
 
 class ConfirmedForm(forms.Form):

@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from accounts.mail import mail_person
 from accounts.models import User
-from competitions.catalog.rights import may_host
+from competitions.catalog.organizers import may_host
 from competitions.organize.models import CompetitionDraft, HostRequest
 from competitions.organize.refusals import REQUEST_OPEN, REQUESTS_CLOSED, HostsOnly
 

@@ -2,11 +2,10 @@
 
 from django.urls import include, path
 
-from competitions.organize.views import announcements, discussion, submissions, teams, workspace
-from competitions.organize.views.editing import boards, data, pages, phases, questions, settings
+from competitions.organize.views import announcements, discussion, scoring, submissions, teams, workspace
+from competitions.organize.views.editing import data, pages, phases, questions, settings
 from competitions.organize.views.guided import build, draft, start
 from competitions.organize.views.own import files, queues, series
-from competitions.organize.views.scoring import new_solutions, proposals
 
 app_name = "organize"
 workspace_patterns = [
@@ -26,25 +25,25 @@ workspace_patterns = [
     path("phases/", phases.phases, name="phases"),
     path("phases/new/", phases.phase, name="phase-new"),
     path("phases/<int:pk>/", phases.phase, name="phase"),
-    path("phases/<int:pk>/delete/", phases.delete, name="phase-delete"),
-    path("boards/", boards.boards, name="boards"),
-    path("boards/<int:pk>/", boards.board, name="board"),
-    path("boards/<int:pk>/delete/", boards.delete, name="board-delete"),
-    path("boards/<int:pk>/winners/", boards.winners, name="winners"),
-    path("phases/<int:pk>/boards/new/", boards.new_board, name="board-new"),
+    path("phases/<int:pk>/delete/", phases.phase_remove, name="phase-delete"),
+    path("boards/", phases.boards, name="boards"),
+    path("boards/<int:pk>/", phases.board, name="board"),
+    path("boards/<int:pk>/delete/", phases.board_delete, name="board-delete"),
+    path("boards/<int:pk>/winners/", phases.winners, name="winners"),
+    path("phases/<int:pk>/boards/new/", phases.new_board, name="board-new"),
     path("data/", data.data, name="data"),
     path("tasks/new/", data.task, name="task-new"),
     path("tasks/<int:pk>/", data.task, name="task"),
     path("tasks/<int:pk>/delete/", data.task_remove, name="task-delete"),
-    path("tasks/<int:pk>/solution/", new_solutions.solution, name="new-solution"),
-    path("tasks/<int:pk>/solution/status/", new_solutions.solution_status, name="new-solution-status"),
+    path("tasks/<int:pk>/solution/", scoring.solution, name="new-solution"),
+    path("tasks/<int:pk>/solution/status/", scoring.solution_status, name="new-solution-status"),
     path("solutions/<int:pk>/", data.solution_file, name="solution"),
     path("solutions/<int:pk>/run/", data.run_solution, name="solution-run"),
     path("data/<slug:owner>/<int:pk>/<slug:name>/", data.file, name="file"),
-    path("proposals/", proposals.proposals, name="proposals"),
-    path("proposals/<int:number>/", proposals.proposal, name="proposal"),
-    path("proposals/<int:number>/status/", proposals.proposal_status, name="proposal-status"),
-    path("proposals/<int:number>/files/<int:pk>/<slug:name>/", proposals.proposal_file, name="proposal-file"),
+    path("proposals/", scoring.proposals, name="proposals"),
+    path("proposals/<int:number>/", scoring.proposal, name="proposal"),
+    path("proposals/<int:number>/status/", scoring.proposal_status, name="proposal-status"),
+    path("proposals/<int:number>/files/<int:pk>/<slug:name>/", scoring.proposal_file, name="proposal-file"),
     path("questions/", questions.questions, name="questions"),
     path("questions/<slug:kind>/new/", questions.question, name="question-new"),
     path("questions/<slug:kind>/<int:pk>/", questions.question, name="question"),

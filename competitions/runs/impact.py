@@ -5,7 +5,7 @@ from dataclasses import fields
 from datetime import datetime
 from typing import Any, Final
 
-from competitions.catalog.changes.impact import impact_check
+from competitions.catalog.changes.change import impact_check
 from competitions.catalog.models import Budget, Competition, Phase
 from competitions.runs.models import Run
 from competitions.runs.services import unstarted_submissions

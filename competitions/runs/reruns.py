@@ -13,7 +13,7 @@ from django.db import transaction
 
 from accounts.models import User
 from competitions.catalog.models import Competition, Phase, Solution, Task
-from competitions.catalog.rights import organizes
+from competitions.catalog.organizers import organizes
 from competitions.catalog.sealed_keys import published_by
 from competitions.resources.storage import local_copy
 from competitions.runs.planning import runs_queue

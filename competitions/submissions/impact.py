@@ -6,7 +6,7 @@ from typing import Final
 
 from django.db.models import Count
 
-from competitions.catalog.changes.impact import impact_check
+from competitions.catalog.changes.change import impact_check
 from competitions.catalog.models import Phase
 from competitions.submissions.models import Submission
 from competitions.submissions.quota import day_began_at, week_began_at

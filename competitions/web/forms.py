@@ -103,14 +103,19 @@ class AnnotationsForm(forms.Form):
         return read_annotations(tags=split_tags(values["tags"]), commit=values["commit"], link=values["link"])
 
 
-class SubmissionForm(AnnotationsForm):
-    """A finished upload, or the file itself from a page without script."""
+class UploadForm(forms.Form):
+    """A file: a finished upload, or the file itself from a page without script."""
+
+    upload = forms.UUIDField(required=False)
+    file = forms.FileField(required=False, allow_empty_file=True, max_length=255)
+
+
+class SubmissionForm(UploadForm, AnnotationsForm):
+    """A submission, with what its team notes of it."""
 
     phase = forms.CharField(required=False)
     kind = forms.ChoiceField(choices=Kind.choices)
     kind_is_sure = forms.BooleanField(required=False)  # whatever the file looks like
-    upload = forms.UUIDField(required=False)
-    file = forms.FileField(required=False, allow_empty_file=True, max_length=255)
     description = forms.CharField(required=False)
     smoke = forms.BooleanField(required=False)
     weights = forms.CharField(required=False, max_length=120)
@@ -138,13 +143,12 @@ class FileLookForm(forms.Form):
         return names
 
 
-class EnvironmentFileForm(forms.Form):
-    """Weights or an image: a finished upload, or the file itself from a page without script."""
+class EnvironmentFileForm(UploadForm):
+    """Weights or an image."""
 
     kind = forms.ChoiceField(choices=EnvironmentFile.Kind.choices)
     name = forms.CharField(max_length=60)
-    upload = forms.UUIDField(required=False)
-    file = forms.FileField(required=False, allow_empty_file=True, max_length=255)
+    field_order = ["kind", "name"]
 
 
 class BundleForm(forms.Form):

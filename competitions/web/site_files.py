@@ -1,19 +1,24 @@
-"""Files for programs that read the site: sitemap, `robots.txt`, `/llms.txt` and `SKILL.md`."""
+"""Files of the site itself: sitemap and texts for programs, its operator's colours, sign and imprint."""
 
 from functools import cache
+from pathlib import Path
 from typing import Final
 
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.sitemaps import Sitemap
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.safestring import mark_safe
 from django.views.decorators.cache import cache_control
 
 from accounts.views import open_page
 from competitions.catalog.models import Competition
 from competitions.web.markdown import MEDIA_TYPE
+from core.branding import LEGAL_PAGES, LOGO_TYPES
+from files import markup
 
 
 class CompetitionPages(Sitemap[Competition]):
@@ -98,3 +103,33 @@ def skill_text() -> str:
 def skill(request: HttpRequest) -> HttpResponse:
     """The skill for agents that use the client."""
     return HttpResponse(skill_text(), content_type=f"{MEDIA_TYPE}; charset=utf-8")
+
+
+KEPT_S = 3600  # a new brand is there within an hour
+
+
+@open_page
+@cache_control(public=True, max_age=KEPT_S)
+def colours(request: HttpRequest) -> HttpResponse:
+    return HttpResponse(settings.BRAND.css, content_type="text/css; charset=utf-8")
+
+
+@open_page
+@cache_control(public=True, max_age=KEPT_S)
+def sign(request: HttpRequest) -> HttpResponseBase:
+    logo = settings.BRAND.logo
+    if logo is None:
+        raise Http404
+    return HttpResponse(logo.read_bytes(), content_type=LOGO_TYPES[logo.suffix.lower()])
+
+
+@open_page
+def legal(request: HttpRequest, name: str) -> HttpResponseBase:
+    """The imprint or the privacy page, from the operator's file of Markdown or at another address."""
+    source = settings.BRAND.legal.get(name)
+    if source is None:
+        raise Http404
+    if source.startswith("https://"):
+        return redirect(source)
+    html = markup.render(Path(source).read_text("utf-8"), "markdown").shown(markup.no_images)
+    return render(request, "web/home/legal.html", {"title": LEGAL_PAGES[name], "text": mark_safe(html)})

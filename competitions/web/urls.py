@@ -4,15 +4,20 @@ from typing import Final
 
 from django.urls import path
 
-from competitions.web.feeds.atom import AnnouncementFeed, DiscussionFeed, LeaderFeed, TopicFeed
-from competitions.web.feeds.calendars import competition_calendar, personal_calendar
+from competitions.web import site_files
+from competitions.web.feeds import (
+    AnnouncementFeed,
+    DiscussionFeed,
+    LeaderFeed,
+    TopicFeed,
+    competition_calendar,
+    personal_calendar,
+)
 from competitions.web.public_demo import demo, demo_enter
 from competitions.web.views import (
-    branding,
     competitions,
     discourse,
     documentation,
-    environments,
     markdown,
     me,
     notifications,
@@ -24,7 +29,7 @@ from competitions.web.views import (
 )
 from competitions.web.views.boards import costs, entries, leaderboard, results, reveal, snapshots, uncertainty
 from competitions.web.views.discussions import topics, writing
-from competitions.web.views.submissions import compare, finals, submission, submissions
+from competitions.web.views.submissions import compare, submission, submissions
 
 app_name = "web"
 COMPETITION: Final = "competitions/<slug:slug>/"
@@ -40,11 +45,11 @@ urlpatterns = [
     path("organize/exports/<int:pk>/file/", organize.bundle_export_file, name="bundle-export-file"),
     path("organize/competitions/<slug:slug>/clone/", organize.bundle_clone, name="bundle-clone"),
     path("", competitions.index, name="index"),
-    path("brand.css", branding.colours, name="brand-colours"),
-    path("brand/sign", branding.sign, name="brand-sign"),
+    path("brand.css", site_files.colours, name="brand-colours"),
+    path("brand/sign", site_files.sign, name="brand-sign"),
     path("docs/", documentation.docs, name="docs"),
     path("docs/<path:address>", documentation.docs, name="docs-page"),
-    path("about/<slug:name>/", branding.legal, name="legal"),
+    path("about/<slug:name>/", site_files.legal, name="legal"),
     path("demo/", demo, name="demo"),
     path("demo/<str:username>/", demo_enter, name="demo-enter"),
     path("me/", me.me, name="me"),
@@ -139,16 +144,16 @@ urlpatterns = [
     path(f"{COMPETITION}team/webhooks/", webhooks.team_webhooks, name="team-webhooks"),
     path("webhooks/<uuid:key>/", webhooks.webhook, name="webhook"),
     path("webhooks/<uuid:key>/<slug:action>/", webhooks.webhook_act, name="webhook-act"),
-    path(f"{COMPETITION}team/environment/", environments.environment, name="environment"),
-    path(f"{COMPETITION}team/environment/add/", environments.environment_add, name="environment-add"),
-    path("environment-files/<uuid:key>/remove/", environments.environment_remove, name="environment-remove"),
+    path(f"{COMPETITION}team/environment/", teams.environment, name="environment"),
+    path(f"{COMPETITION}team/environment/add/", teams.environment_add, name="environment-add"),
+    path("environment-files/<uuid:key>/remove/", teams.environment_remove, name="environment-remove"),
     path(f"{COMPETITION}team/leave/", teams.leave, name="team-leave"),
     *(
         path(f"invitations/<uuid:key>/{answer}/", teams.answer, {"answer": answer}, name=f"invitation-{answer}")
         for answer in ("accept", "decline", "withdraw")
     ),
     path(f"{COMPETITION}submissions/", submissions.submissions, name="submissions"),
-    path(f"{COMPETITION}submissions/finals/<slug:phase_slug>/<slug:board_key>/", finals.finals, name="finals"),
+    path(f"{COMPETITION}submissions/finals/<slug:phase_slug>/<slug:board_key>/", submissions.finals, name="finals"),
     path(f"{COMPETITION}submissions.csv", submissions.download, name="own-submissions-csv"),
     path(f"{COMPETITION}submissions/<int:pk>/compare/", compare.compare, name="submission-compare"),
     path(f"{COMPETITION}submit/", submissions.submit, name="submit"),

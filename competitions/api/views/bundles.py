@@ -17,7 +17,7 @@ from competitions.api.framework import JSONParser
 from competitions.api.views.base import ApiView, checked
 from competitions.bundles.codabench_gaps import codabench_gaps, codabench_refusals
 from competitions.bundles.exports import export_begin
-from competitions.bundles.importing.references import queue_named
+from competitions.bundles.importing.rows import queue_named
 from competitions.bundles.imports import import_begin, require_host
 from competitions.bundles.models import BundleExport, BundleImport
 from competitions.catalog.models import Competition

@@ -17,7 +17,7 @@ from competitions.api.serializers import competitions as s
 from competitions.api.views.base import ApiView, checked
 from competitions.catalog.downloads import DOWNLOADS, downloads_of_all, phase_downloads
 from competitions.catalog.models import Competition
-from competitions.catalog.tags import clean_tag
+from competitions.catalog.services import clean_tag
 from competitions.resources.downloads import stored_response
 from competitions.teams import merging, services
 from competitions.teams.models import Invitation, MergeProposal

@@ -16,9 +16,8 @@ from competitions.api.serializers import settings as s
 from competitions.api.views.base import ApiView, checked
 from competitions.bundles.importing.rows import fill
 from competitions.catalog.changes.boards import change_board
-from competitions.catalog.changes.competitions import change_competition
+from competitions.catalog.changes.competitions import change_competition, change_queue
 from competitions.catalog.changes.phases import change_phase
-from competitions.catalog.changes.queues import change_queue
 from competitions.catalog.changes.tasks import change_task
 from competitions.catalog.models import Column, Competition, Leaderboard, Phase, Task
 from competitions.compute.models import Queue

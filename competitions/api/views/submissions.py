@@ -23,7 +23,7 @@ from competitions.api.serializers.leaderboards import DatasetOut
 from competitions.api.views.base import ApiView, checked
 from competitions.catalog.downloads import SMOKE
 from competitions.catalog.models import Leaderboard, Phase
-from competitions.catalog.rights import organizes
+from competitions.catalog.organizers import organizes
 from competitions.disclosure.outputs import visible_streams
 from competitions.disclosure.receipts import disclosed_receipt
 from competitions.environments.choice import NamedEnvironment

@@ -10,8 +10,7 @@ from django.utils.text import slugify
 
 from accounts.models import User
 from competitions.bundles.importing.boards import boards_write
-from competitions.bundles.importing.references import References
-from competitions.bundles.importing.rows import Existing, Part, fill, write
+from competitions.bundles.importing.rows import Existing, Part, References, fill, write
 from competitions.bundles.settings import bundle_places, read_settings, said_settings
 from competitions.catalog.changes.competitions import store_competition
 from competitions.catalog.changes.phases import store_phase
@@ -30,8 +29,7 @@ from competitions.catalog.models import (
 from competitions.catalog.models.sections.intake import TEXT_FILES
 from competitions.catalog.presets import PRESETS
 from competitions.catalog.queue_rights import faults_on_queue
-from competitions.catalog.services import current_rules, rules_publish, same_text
-from competitions.catalog.tags import tags_set
+from competitions.catalog.services import current_rules, rules_publish, same_text, tags_set
 from competitions.catalog.texts.images import image_import
 from competitions.catalog.texts.pages import list_own_tabs, page_address
 from competitions.factsheets.models import Question

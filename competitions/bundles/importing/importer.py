@@ -11,8 +11,7 @@ from django.db import transaction
 
 from accounts.models import User
 from competitions.bundles.importing.creation import Maker
-from competitions.bundles.importing.references import References
-from competitions.bundles.importing.rows import Part
+from competitions.bundles.importing.rows import Part, References
 from competitions.bundles.unpacking import sample_fault
 from competitions.bundles.writer import bundle_write
 from competitions.catalog.models import Competition

@@ -15,18 +15,15 @@ from django.db.models import ProtectedError, RestrictedError
 from accounts.models import User
 from competitions.bundles.importing.creation import Maker
 from competitions.bundles.importing.importer import Progress, forget_parts, new_bytes, schema_refusal, stored_parts
-from competitions.bundles.importing.references import References
-from competitions.bundles.importing.rows import Part
-from competitions.bundles.pushing.difference import Change, differences
+from competitions.bundles.importing.rows import Part, References
 from competitions.bundles.pushing.document import LiveDocument
-from competitions.bundles.pushing.guards import BreaksContest, require_standing, rules_broken
+from competitions.bundles.pushing.review import BreaksContest, Change, differences, require_standing, rules_broken
 from competitions.bundles.refusals import ORGANIZERS_ONLY
 from competitions.bundles.unpacking import sample_fault
 from competitions.catalog.changes.boards import watch_board
-from competitions.catalog.changes.change import changed_values, editable_values
-from competitions.catalog.changes.impact import change_impact
+from competitions.catalog.changes.change import change_impact, changed_values, editable_values
 from competitions.catalog.models import Competition, Leaderboard, Phase, Task
-from competitions.catalog.rights import may_host
+from competitions.catalog.organizers import may_host
 from competitions.catalog.services import current_rules
 from competitions.factsheets.models import Question, questions_changed
 from competitions.resources.versions import require_room

@@ -13,13 +13,15 @@ from django.utils.text import slugify
 from competitions.catalog.changes.board_rules import faults_of_board, faults_of_columns
 from competitions.catalog.changes.change import (
     Change,
+    FieldValues,
+    change_impact,
     change_to,
     changed_values,
     definition_changed,
     editable_values,
+    impact_check,
     require_faultless,
 )
-from competitions.catalog.changes.impact import FieldValues, change_impact, impact_check
 from competitions.catalog.models import Column, Leaderboard, Phase
 from core.confirmations import require_confirmation
 from core.models import next_index

@@ -1,15 +1,24 @@
-"""Competitions: their settings, and what a change of a published one does to those who take part."""
+"""Competitions and their queues: settings, and what a change does to those who take part."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from django.db import transaction
 
-from competitions.catalog.changes.change import Change, Fault, change_row, change_to, write
-from competitions.catalog.changes.impact import FieldValues, impact_check, utc
+from competitions.catalog.changes.change import (
+    Change,
+    Fault,
+    FieldValues,
+    change_row,
+    change_to,
+    impact_check,
+    utc,
+    write,
+)
 from competitions.catalog.models import Competition
 from competitions.catalog.queue_rights import faults_on_queue
-from competitions.catalog.tags import tags_set
+from competitions.catalog.services import tags_set
+from competitions.compute.models import Queue
 
 
 @transaction.atomic
@@ -75,3 +84,29 @@ def discussion_moves(competition: Competition, changes: FieldValues, now: dateti
     here = Competition.Discussion.HERE
     if competition.is_published and competition.discussion == here and changes.get("discussion", here) != here:
         yield "Topics and replies on this site are shown no longer. They stay stored, and come back with the discussion."
+
+
+@transaction.atomic
+def change_queue(queue: Queue, *, now: datetime, confirmed: object = "") -> Change[Queue]:
+    """Store what somebody entered for a queue. Raises as `change_row`."""
+    return change_row(queue, lambda change: (), now=now, confirmed=confirmed)
+
+
+@impact_check(Queue)
+def competitions_wait(queue: Queue, changes: FieldValues, now: datetime) -> Iterator[str]:
+    if changes.get("is_paused") is not True:
+        return
+    if count := Competition.objects.filter(queue=queue, is_published=True).count():
+        were = "competition runs" if count == 1 else "competitions run"
+        yield f"{count} published {were} on it: their submissions wait until it is resumed. What runs goes on."
+
+
+@impact_check(Queue)
+def images_are_refused(queue: Queue, changes: FieldValues, now: datetime) -> Iterator[str]:
+    allowed: str | None = changes.get("allowed_images")
+    if not allowed:
+        return
+    probe = Queue(allowed_images=allowed)
+    for competition in Competition.objects.filter(queue=queue).order_by("title"):
+        if not probe.allows_image(competition.image_name):
+            yield f"“{competition}” runs in the image {competition.image_name}, which would be refused."

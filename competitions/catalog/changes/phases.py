@@ -6,10 +6,18 @@ from typing import Final
 
 from django.db import transaction
 
-from competitions.catalog.changes.change import Change, Fault, change_row, change_to, write
-from competitions.catalog.changes.impact import FieldValues, impact_check, utc
+from competitions.catalog.changes.change import (
+    Change,
+    Fault,
+    FieldValues,
+    change_row,
+    change_to,
+    impact_check,
+    utc,
+    write,
+)
 from competitions.catalog.models import Competition, Phase, Task
-from competitions.catalog.models.sections.environment import Isolation
+from competitions.catalog.models.sections.runs import Isolation
 from competitions.catalog.queue_rights import seal_fault, task_fault, tasks_run_by
 from competitions.catalog.sealed_keys import published_by
 

@@ -6,8 +6,7 @@ from datetime import datetime
 from django.db import transaction
 
 from accounts.models import User
-from competitions.catalog.changes.change import Change, Fault, change_row, change_to, write
-from competitions.catalog.changes.impact import FieldValues, impact_check
+from competitions.catalog.changes.change import Change, Fault, FieldValues, change_row, change_to, impact_check, write
 from competitions.catalog.models import Phase, Task
 
 

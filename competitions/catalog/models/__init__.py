@@ -11,10 +11,8 @@ from competitions.catalog.models.competition import (
 )
 from competitions.catalog.models.phase import SECTIONS, Phase, PhaseQuerySet, SealedUse
 from competitions.catalog.models.proposal import Proposal, ProposalComment, ProposedFile
-from competitions.catalog.models.sections.budget import GIB, MIB, Budget
-from competitions.catalog.models.sections.intake import Agents, validate_prediction_format
-from competitions.catalog.models.sections.outputs import ShowsSlices
-from competitions.catalog.models.sections.quota import Quota, Week
+from competitions.catalog.models.sections.intake import Agents, Quota, Week, validate_prediction_format
+from competitions.catalog.models.sections.runs import GIB, MIB, Budget, ShowsSlices
 from competitions.catalog.models.sections.section import setting_names
 from competitions.catalog.models.task import Check, Solution, Task, TaskQuerySet
 from competitions.catalog.models.texts import Announcement, Format, ImageUpload, Page, PageImage, RulesVersion

@@ -11,16 +11,16 @@ from django.db.models import F, Q
 
 from accounts.models import User
 from competitions.catalog.models.competition import Competition
-from competitions.catalog.models.sections.budget import BudgetSection
 from competitions.catalog.models.sections.data import DataSection
-from competitions.catalog.models.sections.environment import EnvironmentSection, IsolationSection
-from competitions.catalog.models.sections.growing import GrowthSection
-from competitions.catalog.models.sections.intake import IntakeSection
-from competitions.catalog.models.sections.outputs import OutputsSection
-from competitions.catalog.models.sections.quota import QuotaSection
-from competitions.catalog.models.sections.schedule import ScheduleSection
+from competitions.catalog.models.sections.extra_tasks import GrowthSection, SmokeSection
+from competitions.catalog.models.sections.intake import IntakeSection, QuotaSection, ScheduleSection
+from competitions.catalog.models.sections.runs import (
+    BudgetSection,
+    EnvironmentSection,
+    IsolationSection,
+    OutputsSection,
+)
 from competitions.catalog.models.sections.section import Section
-from competitions.catalog.models.sections.smoke import SmokeSection
 from competitions.catalog.models.task import Task
 from competitions.resources.models import Resource, resource_field
 from core.fields import SHORT_TEXT, LongTextField, OneLineField

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from accounts.models import Scope, User
 from competitions.bundles.models import BundleImport
 from competitions.catalog.models import Competition, Phase
-from competitions.catalog.rights import organizes
+from competitions.catalog.organizers import organizes
 from competitions.codabench_api.base import ActsOnGet, BadForm, RepeatsView, RobotView
 from competitions.codabench_api.files import address
 from competitions.runs.refusals import MAY_NOT_REPEAT, StillRunning

@@ -17,8 +17,8 @@ from competitions.bundles.codabench_gaps import codabench_gaps, codabench_refusa
 from competitions.bundles.exports import export_begin, export_recent
 from competitions.bundles.imports import require_host, task_import_begin
 from competitions.catalog.models import Competition, Phase
+from competitions.catalog.organizers import organizes
 from competitions.catalog.publishing import competition_publish, competition_withdraw
-from competitions.catalog.rights import organizes
 from competitions.codabench_api.base import PAGE_PARAMETERS, BadForm, RobotView, ShownView
 from competitions.codabench_api.files import address, read_address
 from competitions.codabench_api.refused import MANAGED_ELSEWHERE

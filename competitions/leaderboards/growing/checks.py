@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Final
 
-from competitions.catalog.changes.impact import impact_check, phase_cost
+from competitions.catalog.changes.change import impact_check, phase_cost
 from competitions.catalog.models import Competition, Leaderboard, Phase
 from competitions.catalog.readiness import ReadinessWarning, readiness_check
 from competitions.leaderboards.growing.missing_runs import counting_submissions

@@ -14,8 +14,7 @@ from competitions.organize.building.table import write_table
 from competitions.organize.models import CompetitionDraft
 from competitions.organize.refusals import CANNOT_BE_BUILT
 from competitions.organize.steps.code import GIB, SAMPLE_ROLE
-from competitions.organize.steps.pages import TEXTS, default_texts
-from competitions.organize.steps.paths import answered, draft_path, require_complete
+from competitions.organize.steps.paths import TEXTS, answered, default_texts, draft_path, require_complete
 from competitions.organize.tables.program import bounds, work_on_tables
 from competitions.resources.storage import local_copy
 from core.background.bounded import OverBounds, run_bounded

@@ -17,7 +17,7 @@ from competitions.catalog.changes.phases import change_phase, faults_of_change
 from competitions.catalog.form_fields.prediction_format import PredictionFormatField, PredictionFormatWidget
 from competitions.catalog.form_fields.sizes import SizeField
 from competitions.catalog.models import Competition, Phase, Task, setting_names
-from competitions.catalog.models.sections.schedule import later
+from competitions.catalog.models.sections.intake import later
 from competitions.catalog.presets import PRESETS
 from competitions.catalog.sealed_keys import published_by
 from competitions.organize.editing.change_form import CompetitionForm

@@ -7,7 +7,7 @@ from django import forms
 from django.utils import timezone
 
 from competitions.catalog.models import MOST_TAGS
-from competitions.catalog.tags import TagsInvalid, clean_tags
+from competitions.catalog.services import TagsInvalid, clean_tags
 from competitions.organize.steps.step import Step, StepForm
 
 MOMENT: Final = "%Y-%m-%dT%H:%M"

@@ -8,11 +8,10 @@ from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 
 from accounts.views import person
-from competitions.organize.forms import UploadForm
 from competitions.organize.models import CompetitionDraft
 from competitions.resources.models import Upload
 from competitions.resources.uploads import take_upload
-from competitions.web.forms import cleaned
+from competitions.web.forms import UploadForm, cleaned
 from competitions.web.refusals import wants_json
 from core.refusals import Refusal, refusal_response
 
@@ -23,16 +22,14 @@ def own_draft(request: HttpRequest, key: UUID) -> CompetitionDraft:
     return get_object_or_404(drafts.prefetch_related("files__file"), key=key)
 
 
-def sent_upload(request: HttpRequest) -> Upload:
-    """The upload: sent by the page's script, which names it, or with the form itself. Raises `NO_FILE`."""
-    values = cleaned(UploadForm(request.POST, request.FILES))
-    return take_upload(person(request), values["file"], timezone.now(), key=values["upload"])
-
-
 def answer_upload(request: HttpRequest, take: Callable[[Upload], str]) -> HttpResponse:
-    """Answer an upload with the address that `take` returns; for scripts as JSON, a refusal, too."""
+    """Answer an upload with the address that `take` returns; for scripts as JSON, a refusal, too.
+
+    The page's script names the upload that it sent; without one, the file comes with the form.
+    """
     try:
-        url = take(sent_upload(request))
+        values = cleaned(UploadForm(request.POST, request.FILES))
+        url = take(take_upload(person(request), values["file"], timezone.now(), key=values["upload"]))
     except Refusal as refusal:
         if wants_json(request):
             return refusal_response(refusal)

@@ -7,8 +7,8 @@ from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
 from django.utils import timezone
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
@@ -19,6 +19,7 @@ from competitions.discussions.rights import require_discussion
 from competitions.organize.views.editing.changes import render_page
 from competitions.organize.views.workspace import managed_competition
 from competitions.web.forms import cleaned
+from competitions.web.refusals import came_from
 
 SHOWN: Final = 50
 
@@ -64,9 +65,7 @@ def cases(reports: QuerySet[Report]) -> list[tuple[Post, list[Report]]]:
 
 def _back(request: HttpRequest, slug: str) -> HttpResponse:
     """To the page of this site where the button was, else to the desk."""
-    referer = request.headers.get("Referer", "")
-    is_here = url_has_allowed_host_and_scheme(referer, allowed_hosts={request.get_host()})
-    return redirect(referer) if is_here else redirect("organize:discussion", slug)
+    return redirect(came_from(request) or reverse("organize:discussion", args=[slug]))
 
 
 @require_POST

@@ -13,16 +13,14 @@ from competitions.disclosure.readers import reader_for
 from competitions.leaderboards.growing.missing_runs import cells_rerun
 from competitions.leaderboards.reading.export import submissions_csv
 from competitions.leaderboards.reading.slices import have_slices, slices_csv
-from competitions.organize.forms import SubmissionsForm
+from competitions.organize.forms import SubmissionsForm, list_page, ticked
 from competitions.organize.views.editing.changes import render_page
 from competitions.organize.views.workspace import managed_competition
-from competitions.organize.workspace.lists import list_page
 from competitions.organize.workspace.submissions import (
     ACTIONS,
     ASKS_FIRST,
     FilterForm,
     act_on,
-    chosen_submissions,
     queues_for,
     submission_rows,
 )
@@ -84,7 +82,8 @@ def _act(request: HttpRequest, competition: Competition) -> HttpResponse:
     """Do what was chosen; what costs compute, stops or moves runs is shown with its cost first."""
     queues = queues_for(person(request), competition)
     values = cleaned(SubmissionsForm(request.POST, actions=ACTIONS, queues=queues))
-    action, chosen = values["action"], chosen_submissions(competition, values["chosen"])
+    sent = Submission.objects.filter(phase__competition=competition)
+    action, chosen = values["action"], ticked(sent, values["chosen"], "submission")
     words, done_words = ACTIONS[action]
     if action in ASKS_FIRST and not values["confirmed"]:
         context = {"action": action, "words": words, "cost": bulk_cost(chosen), "chosen": chosen, "queues": queues}

@@ -19,12 +19,11 @@ from competitions.disclosure.readers import Reader, reader_for
 from competitions.environments.models import EnvironmentFile
 from competitions.environments.services import environment_file_remove
 from competitions.organize.editing.change_form import CompetitionForm
-from competitions.organize.forms import BulkForm
+from competitions.organize.forms import BulkForm, list_page, ticked
 from competitions.organize.views.editing.changes import change_page, render_page
 from competitions.organize.views.workspace import managed_competition
 from competitions.organize.workspace import registrations as registration_list
 from competitions.organize.workspace import teams as team_list
-from competitions.organize.workspace.lists import list_page
 from competitions.organize.workspace.registrations import registrations_csv
 from competitions.organize.workspace.submissions import submission_rows
 from competitions.submissions.models import Submission
@@ -89,7 +88,8 @@ def _filtered_teams(
 
 def _act_on_teams(request: HttpRequest, competition: Competition) -> HttpResponse:
     values = cleaned(BulkForm(request.POST, actions=(*team_list.ACTIONS, team_list.MAIL)))
-    action, chosen = values["action"], team_list.chosen_teams(competition, values["chosen"])
+    rows = Team.objects.filter(competition=competition, merged_into=None)
+    action, chosen = values["action"], ticked(rows, values["chosen"], "team")
     if action == team_list.MAIL:
         query = urlencode({"team": [team.pk for team in chosen]}, doseq=True)
         return redirect(f"{reverse('organize:mail', args=[competition.slug])}?{query}")
@@ -113,7 +113,7 @@ def team(request: HttpRequest, slug: str, team: UUID) -> HttpResponse:
     shown = get_object_or_404(Team.objects.select_related("captain", "merged_into"), competition=competition, key=team)
     if request.method == "POST":
         values = cleaned(BulkForm(request.POST, actions=team_list.ACTIONS))
-        chosen = team_list.chosen_teams(competition, [shown.pk])
+        chosen = ticked(Team.objects.filter(competition=competition, merged_into=None), [shown.pk], "team")
         team_list.act_on_teams(chosen, values["action"], reason=values["reason"], now=timezone.now())
         messages.success(request, f"“{shown}” is {team_list.ACTIONS[values['action']][1]}.")
         return redirect("organize:team", slug, team)
@@ -174,7 +174,8 @@ def registrations(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _decide(request: HttpRequest, competition: Competition) -> None:
     values = cleaned(BulkForm(request.POST, actions=registration_list.ACTIONS))
-    action, chosen = values["action"], registration_list.chosen_registrations(competition, values["chosen"])
+    rows = Registration.objects.filter(competition=competition).select_related("user", "competition")
+    action, chosen = values["action"], ticked(rows, values["chosen"], "registration")
     count = registration_list.decide(chosen, action, reason=values["reason"], by=person(request), now=timezone.now())
     messages.success(request, f"{count} of {len(chosen)} {registration_list.ACTIONS[action][1]}, and told by mail.")
 

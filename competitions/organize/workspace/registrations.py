@@ -13,8 +13,8 @@ from django.http import HttpResponse
 from accounts.models import User
 from competitions.catalog.models import Competition
 from competitions.catalog.questions import shown_answer
+from competitions.organize.forms import ListForm
 from competitions.organize.refusals import REASON_MISSING
-from competitions.organize.workspace.lists import ListForm, ticked
 from competitions.teams.models import Membership, Registration, Team
 from competitions.teams.services import registration_decide
 from core.spreadsheets import safe_cell
@@ -63,12 +63,6 @@ def registration_rows(competition: Competition, registrations: Sequence[Registra
         )
         for registration in registrations
     ]
-
-
-def chosen_registrations(competition: Competition, numbers: Sequence[int]) -> QuerySet[Registration]:
-    """Those of the competition's registrations that were ticked. Raises `NOTHING_CHOSEN`."""
-    rows = Registration.objects.filter(competition=competition).select_related("user", "competition")
-    return ticked(rows, numbers, "registration")
 
 
 def decide(registrations: QuerySet[Registration], action: str, *, reason: str, by: User, now: datetime) -> int:

@@ -15,8 +15,8 @@ from competitions.catalog.models import Column, Competition, Phase
 from competitions.compute.models import Queue
 from competitions.disclosure.readers import Reader
 from competitions.leaderboards.reading.results import known_results, load_boards, with_scores
+from competitions.organize.forms import ListForm
 from competitions.organize.refusals import QUEUE_MISSING, REASON_MISSING
-from competitions.organize.workspace.lists import ListForm, ticked
 from competitions.runs.models import Run
 from competitions.runs.services import runs_move_to_queue, submission_cancel, submission_rerun, submission_start
 from competitions.submissions.models import Submission
@@ -107,11 +107,6 @@ def _failure_details(failed: Sequence[int]) -> dict[int, str]:
     """The sentence with which each of these submissions failed, as its team reads it."""
     runs = Run.objects.filter(submission__in=failed, state=State.FAILED).exclude(detail="").order_by("-pk")
     return dict(runs.values_list("submission", "detail")) if failed else {}
-
-
-def chosen_submissions(competition: Competition, numbers: Sequence[int]) -> QuerySet[Submission]:
-    """Those of the competition's submissions that were ticked. Raises `NOTHING_CHOSEN`."""
-    return ticked(Submission.objects.filter(phase__competition=competition), numbers, "submission")
 
 
 def queues_for(user: User, competition: Competition) -> QuerySet[Queue]:

@@ -1,7 +1,7 @@
 """The organizer's list of teams, what a team's page shows, and what is done to teams that are chosen."""
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -16,8 +16,8 @@ from competitions.disclosure.scores import visible_columns
 from competitions.leaderboards.models import Entry
 from competitions.leaderboards.ranking.values import primary_column
 from competitions.leaderboards.reading.results import load_boards
+from competitions.organize.forms import ListForm
 from competitions.organize.refusals import REASON_MISSING
-from competitions.organize.workspace.lists import ListForm, ticked
 from competitions.submissions.models import Submission
 from competitions.submissions.services import team_disqualify, team_reinstate
 from competitions.teams.models import Membership, MergeProposal, OfferState, Team
@@ -129,11 +129,6 @@ def team_history(team: Team) -> list[tuple[datetime, str]]:
     if team.reinstated_at is not None:
         events.append((team.reinstated_at, f"Reinstated: {team.reinstated_reason}"))
     return sorted(events, reverse=True)
-
-
-def chosen_teams(competition: Competition, numbers: Sequence[int]) -> QuerySet[Team]:
-    """Those of the competition's teams that were ticked. Raises `NOTHING_CHOSEN`."""
-    return ticked(Team.objects.filter(competition=competition, merged_into=None), numbers, "team")
 
 
 def act_on_teams(teams: QuerySet[Team], action: str, *, reason: str, now: datetime) -> int:

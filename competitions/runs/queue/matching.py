@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db.models import Case, Exists, OuterRef, Q, QuerySet, When
 
 from competitions.catalog.models import Phase
-from competitions.catalog.models.sections.environment import Isolation
+from competitions.catalog.models.sections.runs import Isolation
 from competitions.compute.models import WORKER_SILENT_AFTER_S, ComputeWorker
 from competitions.runs.accounting.gpu_hours import within_gpu_hours
 from competitions.runs.models import Attempt, Run

@@ -1,7 +1,6 @@
 """Citations of a board's snapshot: BibTeX for papers, schema.org's terms for search engines."""
 
 import re
-from collections.abc import Mapping
 from datetime import datetime
 
 from django.conf import settings
@@ -21,34 +20,29 @@ def _title(snapshot: Snapshot) -> str:
 
 def bibtex(snapshot: Snapshot) -> str:
     """An entry of BibTeX; letters with a meaning in TeX are left out of names."""
-    document, made_at = snapshot.shown, snapshot.created_at
+    document = snapshot.shown
     key = "-".join([document["competition"]["slug"], document["phase"]["slug"], f"snapshot{snapshot.number}"])
-    fields = {
-        "author": "{" + _SPECIAL.sub(" ", settings.BRAND.name) + "}",
-        "title": "{" + _SPECIAL.sub(" ", _title(snapshot)) + "}",
-        "year": f"{made_at:%Y}",
-        "month": f"{made_at:%b}".lower(),
-        "howpublished": f"\\url{{{document['url']}}}",
-        "note": f"SHA-256 {snapshot.shown['digest']}",
-    }
-    return _entry(key, fields)
+    author, note = settings.BRAND.name, f"SHA-256 {document['digest']}"
+    return _entry(key, author, _title(snapshot), document["url"], snapshot.created_at, note=note)
 
 
 def results_bibtex(competition: Competition, address: str, ended_at: datetime) -> str:
     """An entry of BibTeX for a competition and its results."""
+    author, title = competition.host or settings.BRAND.name, f"{competition.title}: results"
+    return _entry(f"{competition.slug}-results", author, title, address, ended_at)
+
+
+def _entry(key: str, author: str, title: str, address: str, at: datetime, *, note: str = "") -> str:
     fields = {
-        "author": "{" + _SPECIAL.sub(" ", competition.host or settings.BRAND.name) + "}",
-        "title": "{" + _SPECIAL.sub(" ", f"{competition.title}: results") + "}",
-        "year": f"{ended_at:%Y}",
-        "month": f"{ended_at:%b}".lower(),
-        "howpublished": f"\\url{{{address}}}",
+        "author": "{{" + _SPECIAL.sub(" ", author) + "}}",
+        "title": "{{" + _SPECIAL.sub(" ", title) + "}}",
+        "year": f"{{{at:%Y}}}",
+        "month": f"{at:%b}".lower(),
+        "howpublished": f"{{\\url{{{address}}}}}",
     }
-    return _entry(f"{competition.slug}-results", fields)
-
-
-def _entry(key: str, fields: Mapping[str, str]) -> str:
-    lines = [f"  {name} = {value if name == 'month' else '{' + value + '}'}," for name, value in fields.items()]
-    return "\n".join([f"@misc{{{key},", *lines, "}"])
+    if note:
+        fields["note"] = f"{{{note}}}"
+    return "\n".join([f"@misc{{{key},", *(f"  {name} = {value}," for name, value in fields.items()), "}"])
 
 
 def linked_data(snapshot: Snapshot) -> dict[str, object]:

@@ -23,7 +23,7 @@ from django.db.models import (
 
 from accounts.models import User
 from competitions.catalog.models import Competition, Leaderboard, Phase
-from competitions.catalog.tags import clean_tag
+from competitions.catalog.services import clean_tag
 from competitions.disclosure.readers import Reader
 from competitions.disclosure.scores import visible_columns
 from competitions.leaderboards.models import Entry

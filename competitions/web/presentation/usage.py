@@ -6,7 +6,7 @@ from dataclasses import replace
 from statistics import fmean
 from typing import Any, Final
 
-from competitions.catalog.models import Phase
+from competitions.catalog.models import GIB, MIB, Phase
 from competitions.disclosure.outputs import LogStream, visible_streams
 from competitions.disclosure.readers import Reader
 from competitions.runs.models import Run, RunUsage
@@ -21,8 +21,6 @@ TITLES: Final = {
 }
 LEAST_POINTS: Final = 2  # a single point is no line; the meters say it
 TIME_UNITS: Final = ((3 * 3600, 3600, "hours"), (180, 60, "minutes"))
-GIB: Final = 2**30
-MIB: Final = 2**20
 
 Line = list[tuple[float, float]]  # seconds since the stage began, value
 Lines = list[tuple[RunUsage, Line]]

@@ -20,7 +20,7 @@ from competitions.notifications import services
 from competitions.notifications.mails import OptOut, opt_out, read_opt_out
 from competitions.notifications.models import CHOSEN_KINDS, Delivery, Kind, Notification
 from competitions.teams.models import Registration
-from competitions.web.feeds.calendars import calendar_url
+from competitions.web.feeds import calendar_url
 
 PAGE_ROWS: Final = 30
 AS_EVERYWHERE: Final = "as_everywhere"

@@ -6,7 +6,6 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts.models import MAX_REPORT
@@ -19,6 +18,7 @@ from competitions.people.models import AccountDeletion, DataExport
 from competitions.people.public import public_record
 from competitions.resources.downloads import stored_response
 from competitions.web.forms import cleaned
+from competitions.web.refusals import came_from
 
 
 class ProfileReportForm(forms.Form):
@@ -84,9 +84,7 @@ def block_set(request: HttpRequest, username: str) -> HttpResponse:
         messages.success(request, f"You have blocked {other}, who is not told. Their posts are folded.")
     elif unblock(by=by, username=username):
         messages.success(request, f"{username} is no longer blocked.")
-    referer = request.headers.get("Referer", "")
-    is_here = url_has_allowed_host_and_scheme(referer, allowed_hosts={request.get_host()})
-    return redirect(referer) if is_here else redirect("web:blocks")
+    return redirect(came_from(request) or "web:blocks")
 
 
 @require_safe

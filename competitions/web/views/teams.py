@@ -1,10 +1,11 @@
-"""The Team page: found a team, invite by name or link, answer, merge, hand over, leave."""
+"""The Team page: people, invitations, links, merging; and the weights and images of a team."""
 
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
@@ -15,12 +16,32 @@ from accounts.models import User
 from accounts.people.blocks import blocked_by
 from accounts.sign_in import AFTER_SIGN_IN
 from accounts.views import person
+from competitions.environments.models import EnvironmentFile
+from competitions.environments.services import (
+    environment_file_add,
+    environment_file_remove,
+    environment_room,
+    kinds_accepted,
+    own_environment_files,
+)
+from competitions.resources.rooms import takes_uploads
+from competitions.resources.uploads import take_upload
 from competitions.submissions.quota import team_storage
 from competitions.teams import links, merging, refusals, services
 from competitions.teams.models import Invitation, InvitationLink, MergeProposal, Team
-from competitions.web.forms import HandOverForm, InvitationForm, LinkForm, MergeForm, TeamNameForm, cleaned
+from competitions.web.forms import (
+    EnvironmentFileForm,
+    HandOverForm,
+    InvitationForm,
+    LinkForm,
+    MergeForm,
+    TeamNameForm,
+    cleaned,
+)
+from competitions.web.refusals import back_to_form, entered_values, wants_json
 from competitions.web.views.competitions import render_tab
 from competitions.web.visit import Visit, team_of_visit, visit
+from core.refusals import Refusal
 
 
 @require_safe
@@ -209,3 +230,55 @@ def link_join(request: HttpRequest, token: str) -> HttpResponse:
     is_registered = services.find_registration(request.user, link.team.competition) is not None
     step = "join" if is_registered else "rules"
     return render(request, "web/competition/join.html", {"link": link, "step": step})
+
+
+@require_safe
+def environment(request: HttpRequest, slug: str) -> HttpResponse:
+    """The team's weights and images, newest versions first, and the kinds that it may upload."""
+    visited = visit(request, slug)
+    team_id = visited.facts.team_id
+    files = EnvironmentFile.objects.filter(team=team_id).select_related("uploaded_by") if team_id else []
+    context = {
+        "files": files,
+        "kinds": kinds_accepted(visited.phases),
+        "takes_requirements": [phase for phase in visited.phases if phase.own_requirements],
+        "queue": visited.competition.queue,
+        "entered": entered_values(request),
+        "room": environment_room(team_id) if team_id else None,
+    }
+    return render_tab(request, visited, "web/teams/environment.html", context, tab="team")
+
+
+@takes_uploads(visit, limit=lambda: settings.ENVIRONMENT_FILE_MAX_BYTES)
+@require_POST
+def environment_add(request: HttpRequest, slug: str) -> HttpResponse:
+    """Take a finished upload, or the file in the form, as the next version of a name."""
+    visited, user = visit(request, slug), person(request)
+    url = reverse("web:environment", args=[slug])
+    try:
+        values = cleaned(EnvironmentFileForm(request.POST, request.FILES))
+        upload = take_upload(user, values["file"], visited.now, key=values["upload"], is_environment=True)
+        environment_file = environment_file_add(
+            user=user,
+            competition=visited.competition,
+            kind=EnvironmentFile.Kind(values["kind"]),
+            name=values["name"],
+            upload=upload,
+            now=timezone.now(),
+        )
+    except Refusal as refusal:
+        return back_to_form(request, refusal, url)
+    if wants_json(request):
+        return JsonResponse({"url": url}, status=201)
+    messages.success(request, f"{environment_file.reference} was received and is being checked.")
+    return redirect(url)
+
+
+@require_POST
+def environment_remove(request: HttpRequest, key: UUID) -> HttpResponse:
+    """Remove one file; its name and digest stay on record."""
+    user = person(request)
+    file = get_object_or_404(own_environment_files(user).select_related("team__competition"), key=key)
+    environment_file_remove(file=file, note=f"Removed by {user}.")
+    messages.success(request, f"{file.reference} was removed.")
+    return redirect("web:environment", file.team.competition.slug)

@@ -13,7 +13,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts.views import person
-from competitions.catalog.rights import organizes
+from competitions.catalog.organizers import organizes
 from competitions.resources.rooms import takes_uploads
 from competitions.resources.uploads import take_upload
 from competitions.teams.models import Membership

@@ -229,7 +229,7 @@ def task(place: Place, split: str) -> Task:
 def pages(place: Place) -> None:
     """Texts, an announcement, and files to download."""
     from competitions.catalog.models import Announcement, Page, PageImage
-    from competitions.catalog.tags import tags_set
+    from competitions.catalog.services import tags_set
     from competitions.resources.models import Resource
     from competitions.resources.storage import store_bytes
     from tests.images import png_bytes

@@ -8,7 +8,7 @@ import pytest
 from django.core.exceptions import ValidationError
 
 from competitions.catalog.changes.phases import change_phase
-from competitions.catalog.models.sections.environment import Isolation
+from competitions.catalog.models.sections.runs import Isolation
 from competitions.compute.models import ComputeWorker
 from competitions.runs import dispatch
 from competitions.runs.models import Run

@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 
 from competitions.bundles.importing.importer import bundle_import
-from competitions.bundles.pushing.guards import rules_broken
+from competitions.bundles.pushing.review import rules_broken
 from competitions.catalog.downloads import phase_downloads
 from competitions.catalog.models import Competition, CompetitionOrganizer, Leaderboard, Phase, Task
 from competitions.catalog.organizers import OWNS_THE_QUEUE, organizer_remove

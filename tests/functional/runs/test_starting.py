@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models import Scope, User, token_create
-from competitions.catalog.changes.impact import change_impact
+from competitions.catalog.changes.change import change_impact
 from competitions.catalog.models import Competition
 from competitions.compute.models import Queue
 from competitions.organize.workspace.overview import attention_items

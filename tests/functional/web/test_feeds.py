@@ -10,7 +10,7 @@ from django.urls import reverse
 from icalendar import Calendar, Component
 
 from competitions.catalog.models import Announcement, Phase
-from competitions.web.feeds.calendars import calendar_url
+from competitions.web.feeds import calendar_url
 from tests.permissions import user_client
 from tests.scenario import Scenario
 

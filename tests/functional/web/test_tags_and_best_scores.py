@@ -8,7 +8,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from competitions.catalog.models import CompetitionOrganizer
-from competitions.catalog.tags import TagsInvalid, clean_tags, tags_set
+from competitions.catalog.services import TagsInvalid, clean_tags, tags_set
 from tests.permissions import user_client
 from tests.scenario import Scenario, scenario
 

@@ -32,7 +32,7 @@ MAY_READ_STATES = {
     "competitions/catalog/changes/phases.py": "refuses what would open a seal",
     "competitions/catalog/changes/board_rules.py": "refuses what would open a seal",
     "competitions/catalog/queue_rights.py": "keeps sealed scores from queues whose owner may not see them",
-    "competitions/bundles/pushing/guards.py": "refuses what would open a seal",
+    "competitions/bundles/pushing/review.py": "refuses what would open a seal",
     "competitions/organize/editing/deletions.py": "keeps a board whose scores were recorded under its seal",
     "competitions/leaderboards/reading/results.py": "reads the record ahead",
     "competitions/leaderboards/commitment.py": "publishes what changes after that",

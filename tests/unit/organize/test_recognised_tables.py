@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from competitions.organize.tables.reading import recognise_table
+from competitions.organize.tables.answers import recognise_table
 from core.background.bounded import MAX_ANSWER_BYTES
 from scoring.tables.reading.files import write_table
 

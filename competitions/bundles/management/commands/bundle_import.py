@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from competitions.bundles.importing.importer import bundle_import
-from competitions.bundles.importing.references import queue_named
+from competitions.bundles.importing.rows import queue_named
 from core.refusals import Refusal
 from files.bundles.faults import InvalidBundle
 

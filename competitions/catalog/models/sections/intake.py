@@ -1,9 +1,12 @@
-"""The kinds of submissions that a phase takes, and how they are run."""
+"""The submissions that a phase takes: their kinds, the times, and the quota of a team."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime, timedelta
 from typing import ClassVar, Final
 
 from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from competitions.catalog.models.sections.section import Section
@@ -116,3 +119,122 @@ class IntakeSection(Section):
         """Kinds of submissions that the phase takes, by their names in `Submission.kind`."""
         kinds = {"prediction": self.accepts_predictions, "code": self.accepts_code, "dataset": self.accepts_datasets}
         return [kind for kind, accepted in kinds.items() if accepted]
+
+
+LAST: Final = datetime.max.replace(tzinfo=UTC)
+
+
+def later(at: datetime, by: timedelta) -> datetime:
+    """The instant `by` after another; people write the end of 9999 for "never", after which there is none.
+
+    >>> later(LAST, timedelta(minutes=15)) == LAST
+    True
+    """
+    return at + min(by, LAST - at)
+
+
+class ScheduleSection(Section):
+    opens_at = models.DateTimeField()
+    closes_at = models.DateTimeField(null=True, blank=True, help_text="Empty: open for ever.")
+    upload_grace_minutes = models.PositiveSmallIntegerField(
+        "grace for uploads (minutes)",
+        default=15,
+        validators=[MaxValueValidator(1440)],
+        help_text="An upload that began before the end counts if it is complete and submitted within these minutes after the end, and "
+        "before any reveal.",
+    )
+    accepts_late = models.BooleanField(
+        "accepts late submissions",
+        default=False,
+        help_text="After the end, submissions still run and are scored; they are marked as late and never ranked.",
+    )
+
+    form: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "Dates (UTC)": ("opens_at", "closes_at", "upload_grace_minutes", "accepts_late")
+    }
+    api: ClassVar[tuple[str, ...]] = ("opens_at", "closes_at", "upload_grace_minutes")
+    bundle: ClassVar[Mapping[str, str]] = {
+        "opens_at": "start",
+        "closes_at": "end",
+        "upload_grace_minutes": "podium.upload_grace_minutes",
+        "accepts_late": "podium.accepts_late",
+    }
+
+    class Meta:
+        abstract = True
+
+    @property
+    def upload_grace(self) -> timedelta:
+        return timedelta(minutes=self.upload_grace_minutes)
+
+    @property
+    def grace_ends_at(self) -> datetime | None:
+        """Until when a submission may still count; None: for ever."""
+        return later(self.closes_at, self.upload_grace) if self.closes_at else None
+
+    def is_settled(self, now: datetime) -> bool:
+        """True once no further submission can count: the phase has closed, and the grace for uploads is over."""
+        return self.grace_ends_at is not None and self.grace_ends_at <= now
+
+    def is_open(self, at: datetime) -> bool:
+        """True when a submission whose upload began at `at` is in time."""
+        return self.opens_at <= at and (self.closes_at is None or at < self.closes_at)
+
+    def takes_late(self, at: datetime) -> bool:
+        """True if a submission begun at `at` is too late to be ranked but still accepted."""
+        return self.accepts_late and self.closes_at is not None and self.closes_at <= at
+
+
+# In a bundle 0 is unlimited, as on Codabench; nobody writes it here and means something else.
+AT_LEAST_ONE: Final = MinValueValidator(1, "Leave it empty for unlimited. So that nobody submits, let the phase end.")
+
+
+class Week(models.TextChoices):
+    """The meaning of a week in a quota."""
+
+    CALENDAR = "calendar", "from Monday 00:00 UTC"
+    SLIDING = "sliding", "any seven days in a row"
+
+
+@dataclass(frozen=True)
+class Quota:
+    """Submissions of a team; None: unlimited. Days are UTC."""
+
+    max_submissions_per_day: int | None = None
+    max_submissions_per_week: int | None = None
+    quota_week: Week = Week.CALENDAR
+    max_submissions: int | None = None
+
+
+class QuotaSection(Section):
+    max_submissions_per_day = models.PositiveIntegerField(
+        null=True, blank=True, default=5, validators=[AT_LEAST_ONE], help_text="Empty: unlimited."
+    )
+    max_submissions_per_week = models.PositiveIntegerField(
+        null=True, blank=True, validators=[AT_LEAST_ONE], help_text="Empty: unlimited."
+    )
+    quota_week = models.CharField("a week is", max_length=8, choices=Week, default=Week.CALENDAR)
+    max_submissions = models.PositiveIntegerField(
+        "max submissions in total",
+        null=True,
+        blank=True,
+        default=100,
+        validators=[AT_LEAST_ONE],
+        help_text="Empty: unlimited.",
+    )
+
+    form: ClassVar[Mapping[str, tuple[str, ...]]] = {"Quota of a team": tuple(field.name for field in fields(Quota))}
+    api: ClassVar[tuple[str, ...]] = tuple(field.name for field in fields(Quota))
+    bundle: ClassVar[Mapping[str, str]] = {
+        "max_submissions_per_day": "max_submissions_per_day",
+        "max_submissions_per_week": "podium.max_submissions_per_week",
+        "quota_week": "podium.quota_week",
+        "max_submissions": "max_submissions",
+    }
+
+    class Meta:
+        abstract = True
+
+    @property
+    def quota(self) -> Quota:
+        return Quota(**{field.name: getattr(self, field.name) for field in fields(Quota)})

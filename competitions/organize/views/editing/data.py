@@ -14,13 +14,12 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts.views import person
 from competitions.catalog.models import Competition, Phase, Solution
 from competitions.organize.editing import data as slots
+from competitions.organize.editing.data import TaskForm, competition_tasks
 from competitions.organize.editing.deletions import task_deletion
-from competitions.organize.editing.tasks import TaskForm, competition_tasks
-from competitions.organize.forms import ConfirmedForm, SolutionForm, UploadForm
+from competitions.organize.forms import PAGE_SIZE, ConfirmedForm, SolutionForm
 from competitions.organize.views.access import answer_upload, upload_named
 from competitions.organize.views.editing.changes import change_page, delete_page, render_page
 from competitions.organize.views.workspace import managed_competition
-from competitions.organize.workspace.lists import PAGE_SIZE
 from competitions.resources.downloads import stored_response
 from competitions.resources.models import Upload
 from competitions.resources.rooms import takes_uploads
@@ -29,7 +28,7 @@ from competitions.runs.models import Run
 from competitions.runs.records.outdated import outdated_submissions
 from competitions.runs.reruns import solution_run
 from competitions.submissions.models import Submission
-from competitions.web.forms import cleaned
+from competitions.web.forms import UploadForm, cleaned
 from files.bundles.schema import PHASE_FILES, TASK_FILES
 
 

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.views import person
 from competitions.catalog.models import Competition
-from competitions.catalog.rights import may_host
+from competitions.catalog.organizers import may_host
 from competitions.organize import hosts
 from competitions.organize.drafts import draft_begin
 from competitions.organize.models import CompetitionDraft, HostRequest

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from accounts.models import User
 from accounts.views import person
-from competitions.catalog.changes.queues import change_queue
+from competitions.catalog.changes.competitions import change_queue
 from competitions.catalog.form_fields.sizes import SizeField
 from competitions.catalog.models import Competition, setting_names
 from competitions.compute.launchers import problem_words, queue_jobs, queue_problems

@@ -1,13 +1,14 @@
-"""The Submissions page: the team's list, and the panel that makes a submission."""
+"""The Submissions page: the team's list, the panel that makes one, and the choice of final ones."""
 
-from typing import Final
+from typing import Any, Final
 
+from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import redirect
 from django.utils import timezone
 from django.utils.http import urlencode
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts.views import person
 from competitions.catalog.models import Leaderboard, Phase
@@ -17,7 +18,7 @@ from competitions.environments.choice import NamedEnvironment
 from competitions.environments.models import EnvironmentFile
 from competitions.factsheets.services import fact_sheet_questions
 from competitions.leaderboards.models import Pick
-from competitions.leaderboards.picks import may_choose
+from competitions.leaderboards.picks import finals_choose, may_choose
 from competitions.leaderboards.ranking.rules import Rule
 from competitions.leaderboards.ranking.values import deciding_column
 from competitions.leaderboards.reading.export import submissions_csv
@@ -28,16 +29,18 @@ from competitions.submissions.access import tagged, team_submissions
 from competitions.submissions.annotations import LONGEST_TAG
 from competitions.submissions.file_checks.kinds import choose_kind
 from competitions.submissions.file_checks.preflight import file_contract, look_before_upload
+from competitions.submissions.models import Submission
 from competitions.submissions.quota import allowances, smoke_allowance
 from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import LIVE, Kind, State
+from competitions.teams.models import Team
 from competitions.teams.services import require_registration
 from competitions.web.forms import FileLookForm, SubmissionForm, cleaned
 from competitions.web.presentation.charts import own_chart
 from competitions.web.refusals import back_to_form, entered_values, wants_json
 from competitions.web.submission_rows import LAST, PAGE_SIZE, build_rows, drawn, submission_page
 from competitions.web.views.competitions import render_tab
-from competitions.web.visit import Visit, visit
+from competitions.web.visit import Visit, team_of_visit, visit
 from core.design.charts import Chart
 from core.refusals import Refusal, refusal_response
 from files.text import is_number
@@ -213,3 +216,70 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
         return JsonResponse({"id": submission.pk, "url": url}, status=201)
     messages.success(request, f"Submission #{submission.pk} was accepted.")
     return redirect(url)
+
+
+FIELDS: Final = ("shown", "seen", "chosen")
+SELECTABLE: Final = (State.FINISHED, *LIVE)
+
+
+class FinalsForm(forms.Form):
+    """The chosen submissions, with those that the page showed and those selected at that time."""
+
+    def __init__(self, *args: Any, team: Team, phase: Phase, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        own = Submission.objects.filter(team=team, phase=phase)
+        for name in FIELDS:
+            self.fields[name] = forms.ModelMultipleChoiceField(own, required=False)
+
+    def numbers(self, name: str) -> set[int]:
+        """The numbers of the submissions that a field names."""
+        return {submission.pk for submission in self.cleaned_data[name]}
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def finals(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> HttpResponse:
+    """The list, newest first, and what is ticked on it."""
+    visited = visit(request, slug)
+    phase = visited.phase(phase_slug)
+    board, team = visited.board(phase, board_key), team_of_visit(visited)
+    if phase is None or board is None or team is None or board.rule != Rule.SELECTED:
+        raise Http404
+    if request.method == "POST":
+        form = FinalsForm(request.POST, team=team, phase=phase)
+        if not form.is_valid():  # a number of somebody else's
+            raise Http404
+        chosen = {name: form.numbers(name) for name in FIELDS}
+        finals_choose(board=board, by=person(request), now=timezone.now(), **chosen)
+        messages.success(request, "Your final submissions are selected.")
+        return redirect(f"{visited.url('submissions')}?phase={phase.slug}")
+    return render_tab(
+        request,
+        visited,
+        "web/submissions/finals.html",
+        _finals_context(request, visited, phase, board, team),
+        tab="submissions",
+    )
+
+
+def _finals_context(
+    request: HttpRequest, visited: Visit, phase: Phase, board: Leaderboard, team: Team
+) -> dict[str, object]:
+    before = request.GET.get("before", "")
+    submissions = submission_page(
+        team=team.pk,
+        statuses=SELECTABLE,
+        before=int(before) if is_number(before) else LAST,
+        phases=visited.phases_with_boards,
+        only=phase,
+    )
+    page = submissions[:PAGE_SIZE]
+    rows = build_rows(page, reader=visited.reader, now=visited.now)
+    return {
+        "phase": phase,
+        "board": board,
+        "rows": [
+            (row, board.pk in scored.picked, scored.submission.may_rank) for row, scored in zip(rows, page, strict=True)
+        ],
+        "may_choose": may_choose(board, visited.now),
+        "before": page[-1].submission.pk if len(submissions) > PAGE_SIZE else None,
+    }

@@ -10,7 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from competitions.catalog.changes.impact import change_impact
+from competitions.catalog.changes.change import change_impact
 from competitions.catalog.models import Phase, Task
 from competitions.catalog.readiness import competition_warnings
 from competitions.leaderboards.models import Cell, Entry

@@ -1,4 +1,4 @@
-"""Proposals in the workspace: begin one, score by it, discuss it, apply or drop it."""
+"""Pages of the workspace for what changes scores: proposals, and a new solution of a task."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,8 +16,11 @@ from competitions.catalog.models import Competition, Proposal, ProposedFile, Tas
 from competitions.disclosure.readers import reader_for
 from competitions.leaderboards.rescoring import services as rescoring
 from competitions.leaderboards.rescoring.costs import rescoring_costs
+from competitions.organize import solutions
 from competitions.organize.editing import proposals as editing
-from competitions.organize.editing.data import Slot, upload_check
+from competitions.organize.editing.data import Slot, competition_tasks, upload_check
+from competitions.organize.forms import ConfirmedForm
+from competitions.organize.models import NewSolution
 from competitions.organize.views.access import answer_upload
 from competitions.organize.views.editing.changes import render_page
 from competitions.organize.views.workspace import managed_competition
@@ -174,3 +177,69 @@ def _start(request: HttpRequest, chosen: Proposal) -> Mapping[str, BaseForm]:
         return {}
     messages.success(request, "Submissions are being scored by the proposal. The leaderboard stays as it is.")
     return {}
+
+
+State = NewSolution.State
+
+
+@takes_uploads(lambda request, slug, pk: managed_competition(request, slug))
+@require_http_methods(["GET", "HEAD", "POST"])
+def solution(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Show the task's new solution; take one, propose it once it was looked at, or leave it."""
+    competition = managed_competition(request, slug)
+    task = _task(competition, pk)
+    if request.method != "POST":
+        return render(request, "organize/editing/solution.html", _solution_context(competition, task))
+    if "confirmed" in request.POST:
+        confirmed = cleaned(ConfirmedForm(request.POST))["confirmed"]
+        by, now = person(request), timezone.now()
+        proposal = solutions.solution_use(competition=competition, task=task, by=by, confirmed=confirmed, now=now)
+        if proposal is not None:
+            return redirect("organize:proposal", slug, proposal.number)
+        messages.success(request, "The new solution is in force.")
+        return redirect("organize:data", slug)
+    if "leave" in request.POST:
+        solutions.solution_leave(task=task, now=timezone.now())
+        return redirect("organize:data", competition.slug)
+
+    def take(upload: Upload) -> str:
+        solutions.solution_upload(task=task, upload=upload, by=person(request), now=timezone.now())
+        return request.path
+
+    return answer_upload(request, take)
+
+
+@require_safe
+def solution_status(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """The progress of the new solution, served alone; the page loads itself again once it is over."""
+    competition = managed_competition(request, slug)
+    context = _solution_context(competition, _task(competition, pk))
+    response = render(request, "organize/editing/_solution.html", context)
+    if not context["is_in_work"]:
+        response.headers["HX-Refresh"] = "true"
+    return response
+
+
+def _task(competition: Competition, pk: int) -> Task:
+    """A task of the competition that scores tables; 404 for any other."""
+    tasks = competition_tasks(competition).select_related("competition", "reference_data").prefetch_related("phases")
+    task: Task = get_object_or_404(tasks, pk=pk)
+    if not solutions.solution_slot(task).holds_solution:
+        raise Http404
+    return task
+
+
+def _solution_context(competition: Competition, task: Task) -> dict[str, object]:
+    rows = NewSolution.objects.filter(task=task).select_related("task__competition", "task__reference_data", "file")
+    chosen = rows.first()
+    is_ready = chosen is not None and chosen.state == State.READY
+    return {
+        "competition": competition,
+        "tab": "data",
+        "task": task,
+        "solution": chosen,
+        "is_in_work": chosen is not None and chosen.state == State.READING,
+        "takes_file": chosen is None or chosen.state != State.READING,
+        "sentences": solutions.solution_consequences(chosen) if chosen is not None else [],
+        "confirmation": solutions.solution_confirmation(chosen) if chosen is not None and is_ready else "",
+    }

@@ -1,1 +1,0 @@
-"""Pages of what changes scores: new solutions and proposals."""
