@@ -10,8 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 from urllib.parse import urljoin
 
-from files.code_check import check_code
-from files.environment import NOTHING, OwnEnvironment
+from files.code_check import NOTHING, OwnEnvironment, check_code
 from files.refusals import InvalidFile
 from podium.client import Client
 from podium.errors import InvalidInput

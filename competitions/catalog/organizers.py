@@ -4,8 +4,8 @@ from typing import Final
 
 from django.db import transaction
 
-from accounts.mail import mail_person
 from accounts.models import User
+from accounts.outbox import mail_person
 from accounts.people.lookup import named_by
 from competitions.catalog.models import Competition, CompetitionOrganizer
 from core.refusals import RefusalKind
