@@ -4,7 +4,7 @@ Numbers are read as such at once; only a file in which that fails is read a seco
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -29,11 +29,7 @@ class TableReport:
     rows: int
     columns: tuple[str, ...]
     size_bytes: int
-    warnings: tuple[str, ...] = field(default=())
-
-    def as_dict(self) -> dict[str, object]:
-        """Plain values, ready for JSON."""
-        return asdict(self)
+    warnings: tuple[str, ...] = ()
 
 
 def check_table(
