@@ -14,9 +14,8 @@ from files.code_check import NOTHING, OwnEnvironment, check_code
 from files.refusals import InvalidFile
 from podium.client import Client
 from podium.errors import InvalidInput
-from podium.files import cache_dir
+from podium.files import cache_dir, packed
 from podium.models import DownloadFile
-from podium.parts import packed
 from podium.transfers import download
 from workers.errors import SandboxError
 from workers.local import LocalRun

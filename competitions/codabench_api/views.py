@@ -214,9 +214,8 @@ class Submissions(RobotView):
     def post(self, request: Request) -> Response:
         user = self.person()
         phase, sent = self._phase(), self._upload()
-        may_submit(
-            user=user, phase=phase, now=timezone.now()
-        )  # for a team of one; the service says what else is missing
+        # For a team of one; the service says what else is missing.
+        may_submit(user=user, phase=phase, now=timezone.now())
         submission = submission_create(
             NewSubmission(
                 user=user,

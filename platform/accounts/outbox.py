@@ -87,11 +87,7 @@ def mail_deliver(pk: int) -> None:
         return
     try:
         get_connection(settings.EMAIL_DELIVERY_BACKEND).send_messages([message])
-    except (
-        SMTPException,
-        OSError,
-        ValueError,
-    ) as error:  # the last is of wrong settings, such as a password in other letters
+    except (SMTPException, OSError, ValueError) as error:  # the last: settings, as a password in other letters
         _put_off(mail, error)
         return
     mail.delete()

@@ -108,9 +108,7 @@ class _Reader:
                 self._require_values(table, column)
             for group in self.schema.probabilities:
                 self._require_sums(table, group)
-        except (
-            pl.exceptions.PolarsError
-        ) as error:  # a kind of column that nobody has thought of is the team's all the same
+        except pl.exceptions.PolarsError as error:  # a kind of column that nobody thought of is the team's, too
             reason = printable(str(error).strip().partition("\n")[0][:200]) or type(error).__name__
             what = f"its values cannot be read as what is asked for ({reason})"
             raise ScoringInputError("wrong_type", "the table", what, "give plain numbers and texts") from error
