@@ -10,9 +10,13 @@ from pathlib import Path
 
 import yaml
 
+import scoring
+
 OPEN_FOR = timedelta(days=365)
 OVERVIEW = {"Overview": "pages/overview.md"}
 ZIP_TIME = (2020, 1, 1, 0, 0, 0)  # equal content, equal file
+PROGRAMS = Path(scoring.__file__).resolve().parent / "programs"
+LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.pyc")
 
 
 def require_empty(dest: Path, now: datetime | None = None) -> None:
@@ -28,7 +32,12 @@ def copy_parts(source: Path, dest: Path, names: Sequence[str]) -> None:
     require_empty(dest)
     dest.mkdir(parents=True, exist_ok=True)
     for name in names:
-        shutil.copytree(source / name, dest / name, ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))
+        shutil.copytree(source / name, dest / name, ignore=LEFT_OUT)
+
+
+def copy_program(name: str, dest: Path) -> None:
+    """Copy a ready scoring program into a bundle."""
+    shutil.copytree(PROGRAMS / name, dest / "scoring_program", ignore=LEFT_OUT)
 
 
 def write_yaml(dest: Path, competition: Mapping[str, object]) -> Path:
@@ -96,9 +105,9 @@ def zipped(members: Mapping[str, bytes]) -> bytes:
     return packed.getvalue()
 
 
-def main(name: str, build: Callable[..., Path], argv: Sequence[str] | None = None) -> int:
+def main(name: str, build: Callable[..., Path], *, description: str | None = None) -> int:
     """The command line of an example: build its bundle into a folder."""
-    parser = argparse.ArgumentParser(prog=f"python -m examples.{name}.bundle")
+    parser = argparse.ArgumentParser(prog=f"python -m examples.{name}.bundle", description=description)
     parser.add_argument("dest", type=Path)
-    print(build(parser.parse_args(argv).dest, now=datetime.now(UTC)))
+    print(build(parser.parse_args().dest, now=datetime.now(UTC)))
     return 0

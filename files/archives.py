@@ -92,16 +92,6 @@ def look_at_zip(path: Path, *, limits: ArchiveLimits, what: str) -> list[str] | 
         return None
 
 
-def check_directory(
-    path: Path, *, limits: ArchiveLimits, what: str, bounds: DirectoryBounds | None = None
-) -> list[str]:
-    """Refuse a zip for its declared names, links, sizes and counts. Returns the names of its files.
-
-    Unpacks nothing. Raises `InvalidFile` as `check_zip`, and `DirectoryTooLarge` where `bounds` are given.
-    """
-    return _check(path, limits, what, bounds)
-
-
 def check_zip(path: Path, *, limits: ArchiveLimits, what: str) -> list[str]:
     """Refuse a zip that cannot or must not be unpacked; returns the names of its files. Reads all of it.
 
@@ -116,12 +106,22 @@ def check_zip(path: Path, *, limits: ArchiveLimits, what: str) -> list[str]:
         `not_a_zip`, `zip_bad_name`, `zip_truncated`, `zip_encrypted`, `zip_path_outside`, `zip_link`, `zip_duplicate_name`,
         `zip_too_many_files`, `zip_too_large`, `zip_crc_error`, `zip_empty`.
     """
-    return _check(path, limits, what, reads_through=True)
+    return check_directory(path, limits=limits, what=what, reads_through=True)
 
 
-def _check(
-    path: Path, limits: ArchiveLimits, what: str, bounds: DirectoryBounds | None = None, *, reads_through: bool = False
+def check_directory(
+    path: Path,
+    *,
+    limits: ArchiveLimits,
+    what: str,
+    bounds: DirectoryBounds | None = None,
+    reads_through: bool = False,
 ) -> list[str]:
+    """Refuse a zip for its declared names, links, sizes and counts. Returns the names of its files.
+
+    Unpacks nothing, unless it `reads_through`. Raises `InvalidFile` as `check_zip`, and `DirectoryTooLarge` where
+    `bounds` are given.
+    """
     with _BoundedFile(path, bounds or _bounds_for(limits)) as file:
         try:
             archive = _open(file, path, what)

@@ -1,7 +1,8 @@
-"""The check of a zip of code before it is run. `podium run` says the same as the site."""
+"""Code before it runs: the check of its zip, the same for `podium run` and the site, and its parts."""
 
 import zipfile
 from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +15,31 @@ from workers.protocol.files.locks import LockInvalid, read_lock
 CODE_LIMITS: Final = ArchiveLimits()
 # In one of these a code submission says how it is run, unless the task's ingestion program does.
 METADATA_NAMES: Final = ("metadata.yaml", "metadata")
+
+
+@dataclass(frozen=True)
+class OwnEnvironment:
+    """A file of weights, an image, and a package index for requirements.txt.
+
+    The image is the path of an archive, or `registry/repository@sha256:…`.
+    """
+
+    weights: Path | None = None
+    image: str = ""
+    mirror: str = ""
+
+    @property
+    def archive(self) -> Path | None:
+        """The image's archive, where it is one."""
+        return Path(self.image) if self.image and Path(self.image).is_file() else None
+
+    @property
+    def kinds(self) -> list[str]:
+        """Its parts, as a phase's `environment` names them; requirements lie within the code."""
+        return [*(["weights"] if self.weights else []), *(["image"] if self.image else [])]
+
+
+NOTHING = OwnEnvironment()
 
 
 def check_code(path: Path, *, file_name: str, needs_command: bool, takes_requirements: bool = False) -> str:

@@ -8,6 +8,7 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final, NoReturn, TypeAlias
 
@@ -89,16 +90,18 @@ def _check(options: argparse.Namespace) -> Answer:
     split = options.split or _split_from_name(options.dataset, options.file)
     report = submissions.check(options.file, options.dataset, split, rows=options.rows)
     arrays = ", ".join(f"{name} {tuple(array['shape'])} {array['dtype']}" for name, array in report.arrays.items())
-    lines = [f"{options.file.name} is valid for {report.dataset} {report.split}: {arrays}"]
-    return report.as_dict(), "\n".join(lines + [f"warning: {warning}" for warning in report.warnings])
+    return _with_warnings(report, f"{options.file.name} is valid for {report.dataset} {report.split}: {arrays}")
 
 
 def _check_table(options: argparse.Namespace) -> Answer:
     from scoring.tables.commands import check_file  # only here: its table library is an extra
 
     report = check_file(options.file, sample=options.sample, schema=options.schema)
-    lines = [f"{options.file.name} is valid: {report.rows:,} rows of {', '.join(report.columns)}"]
-    return report.as_dict(), "\n".join(lines + [f"warning: {warning}" for warning in report.warnings])
+    return _with_warnings(report, f"{options.file.name} is valid: {report.rows:,} rows of {', '.join(report.columns)}")
+
+
+def _with_warnings(report: Any, is_valid: str) -> Answer:
+    return asdict(report), "\n".join([is_valid, *(f"warning: {warning}" for warning in report.warnings)])
 
 
 def _try_metric(options: argparse.Namespace) -> Answer:

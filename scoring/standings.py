@@ -105,9 +105,8 @@ def standings(
     low, high = intervals(scores, replicates, level=level)
     sign = 1 if direction == "max" else -1
     board = _Board.of(sign * scores, sign * replicates, share_items)
-    with (
-        threadpool_limits(1, "blas") if len(scores) > _ROWS_AT_A_TIME else nullcontext()
-    ):  # for small products they wait
+    # For small products threads wait.
+    with threadpool_limits(1, "blas") if len(scores) > _ROWS_AT_A_TIME else nullcontext():
         pairs = board.pairs()
     limit = _limit(pairs, len(scores), level)
     better, worse = _surely_apart(pairs, len(scores), limit)

@@ -157,9 +157,8 @@ class _Maker:
         """Ten different ids per row, with the truth at a random place in a share `quality` of the rows."""
         stride = max(1, entities // (K + 2))
         steps = 1 + np.arange(K) * stride + self.rng.integers(0, stride, (truth.shape[0], 1))
-        ids = (
-            truth[:, np.newaxis] + steps
-        ) % entities  # the steps stay below `entities`: none is the truth, none twice
+        # The steps stay below `entities`: none is the truth, none twice.
+        ids = (truth[:, np.newaxis] + steps) % entities
         hit = self.rng.random(truth.shape[0]) < self.quality
         place = self.rng.integers(0, K, truth.shape)
         ids[hit, place[hit]] = truth[hit]

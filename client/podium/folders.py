@@ -161,6 +161,3 @@ def unpack(archive: Path, folder: Path) -> bool:
         pass
     shutil.rmtree(part, ignore_errors=True)
     return False
-
-
-__all__ = ["STATE", "YAML_NAME", "Folder", "packed", "unpack"]

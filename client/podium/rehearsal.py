@@ -10,14 +10,12 @@ from tempfile import TemporaryDirectory
 from typing import Final
 from urllib.parse import urljoin
 
-from files.code_check import check_code
-from files.environment import NOTHING, OwnEnvironment
+from files.code_check import NOTHING, OwnEnvironment, check_code
 from files.refusals import InvalidFile
 from podium.client import Client
 from podium.errors import InvalidInput
-from podium.files import cache_dir
+from podium.files import cache_dir, packed
 from podium.models import DownloadFile
-from podium.parts import packed
 from podium.transfers import download
 from workers.errors import SandboxError
 from workers.local import LocalRun

@@ -6,8 +6,8 @@ from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.db import transaction
 
-from accounts.mail import mail_person
 from accounts.models import User
+from accounts.outbox import mail_person
 from accounts.people.lookup import named_by
 from competitions.catalog.models import Competition, CompetitionOrganizer, Phase
 from core.refusals import RefusalKind

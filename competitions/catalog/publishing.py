@@ -7,7 +7,7 @@ from typing import Final
 from django.db import transaction
 from django.dispatch import Signal
 
-from accounts.mail import mail_person
+from accounts.outbox import mail_person
 from competitions.catalog.models import Competition
 from competitions.catalog.readiness import ReadinessWarning, competition_warnings
 from core.refusals import Conflict, Refusal, RefusalKind

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
-from typing import Final, NoReturn, TypeVar, cast
+from typing import Final, NoReturn, TypeVar
 from uuid import UUID
 
 from django.conf import settings
@@ -87,11 +87,8 @@ class Datasets(RobotView):
         upload = upload_begin(
             user=self.person(), file_name=name, size_bytes=announced or 1, now=timezone.now(), is_bundle=kind == BUNDLE
         )
-        answer = {
-            "key": str(upload.key),
-            "sassy_url": address(cast("HttpRequest", request), "codabench:upload", upload.pk),
-        }
-        return Response(answer, status=201)
+        url = address(self.received, "codabench:upload", upload.pk)
+        return Response({"key": str(upload.key), "sassy_url": url}, status=201)
 
 
 SCOPE_MISSING: Final = RefusalKind(
@@ -199,7 +196,7 @@ class DatasetDownload(RobotView):
     def get(self, request: Request, key: UUID) -> HttpResponseBase:
         user = self.person()
         resource = person_datasets(user).filter(key=key).first() or _opened_to(user, key)
-        return stored_response(cast("HttpRequest", request), resource.file, file_name=resource.file_name)
+        return stored_response(self.received, resource.file, file_name=resource.file_name)
 
 
 def _opened_to(user: User, key: UUID) -> Resource:

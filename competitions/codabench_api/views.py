@@ -6,7 +6,7 @@ example scripts (competition details, example submission, submission details, re
 
 import json
 from functools import partial
-from typing import NoReturn, cast
+from typing import NoReturn
 
 from django.db.models import F, Q, QuerySet
 from django.http import HttpRequest, HttpResponseBase, QueryDict
@@ -76,7 +76,7 @@ class SignIn(RobotView):
     write_scope = Scope.READ
 
     def post(self, request: Request) -> Response:
-        address = client_address(cast("HttpRequest", request)) or ""
+        address = client_address(self.received) or ""
         token = sign_in(
             username=self.word("username"), password=self.word("password"), address=address, now=timezone.now()
         )
@@ -214,9 +214,8 @@ class Submissions(RobotView):
     def post(self, request: Request) -> Response:
         user = self.person()
         phase, sent = self._phase(), self._upload()
-        may_submit(
-            user=user, phase=phase, now=timezone.now()
-        )  # for a team of one; the service says what else is missing
+        # For a team of one; the service says what else is missing.
+        may_submit(user=user, phase=phase, now=timezone.now())
         submission = submission_create(
             NewSubmission(
                 user=user,
@@ -311,7 +310,7 @@ class SubmissionDetails(RobotView):
 
     def get(self, request: Request, pk: int) -> Response:
         submission = self.submission(pk)
-        return Response(shapes.details_shape(submission, self.reader, cast("HttpRequest", request)))
+        return Response(shapes.details_shape(submission, self.reader, self.received))
 
 
 class DetailResult(RobotView):
@@ -330,7 +329,7 @@ class DetailResult(RobotView):
         page = pages.order_by("pk").first()
         if page is None or not may_see:
             return Response({"error_msg": "There are no detailed results, or they are not yours to see."}, status=404)
-        return Response(address(cast("HttpRequest", request), "codabench:output", page.pk))
+        return Response(address(self.received, "codabench:output", page.pk))
 
 
 def _details_are_open(submission: Submission, reader: Reader) -> bool:

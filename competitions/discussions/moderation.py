@@ -12,7 +12,7 @@ from competitions.discussions import refusals
 from competitions.discussions.following import author_notify, desk_notify, post_forget
 from competitions.discussions.models import MAX_REASON, Post, Report, Topic, Writer
 from competitions.discussions.rights import organizes_competition, require_writer
-from competitions.discussions.services import lock_post, post_hide, post_show, topic_show
+from competitions.discussions.services import lock_post, lock_topic, post_hide, post_show, topic_show
 from competitions.teams.models import Registration
 
 TOPIC_ACTIONS: Final = ("pin", "unpin", "lock", "unlock", "remove", "restore")
@@ -102,15 +102,11 @@ def history_clear(*, post: Post) -> int:
     return lock_post(post).revisions.all().delete()[0]
 
 
-def _locked(topic: Topic) -> Topic:
-    return Topic.objects.select_for_update(of=("self",), no_key=True).select_related("competition").get(pk=topic.pk)
-
-
 @transaction.atomic
 def topic_pin(*, topic: Topic, is_pinned: bool, now: datetime) -> None:
     """Keep a topic above the others, or no longer. Raises `TOO_MANY_PINNED`."""
     Competition.objects.select_for_update(no_key=True).get(pk=topic.competition_id)  # pinned topics are counted
-    topic = _locked(topic)
+    topic = lock_topic(topic)
     others = Topic.objects.filter(competition=topic.competition_id, pinned_at__isnull=False).exclude(pk=topic.pk)
     if is_pinned and others.count() >= MOST_PINNED:
         raise refusals.TOO_MANY_PINNED(limit=MOST_PINNED)
@@ -121,7 +117,7 @@ def topic_pin(*, topic: Topic, is_pinned: bool, now: datetime) -> None:
 @transaction.atomic
 def topic_lock(*, topic: Topic, is_locked: bool, now: datetime) -> None:
     """Take no more replies and edits from participants, or take them again."""
-    topic = _locked(topic)
+    topic = lock_topic(topic)
     topic.locked_at = now if is_locked else None
     topic.save(update_fields=["locked_at"])
 
@@ -129,7 +125,7 @@ def topic_lock(*, topic: Topic, is_locked: bool, now: datetime) -> None:
 @transaction.atomic
 def topic_remove(*, topic: Topic, is_removed: bool, now: datetime) -> None:
     """Hide a topic with all its replies, or show it again."""
-    topic = _locked(topic)
+    topic = lock_topic(topic)
     topic.removed_at = now if is_removed else None
     if is_removed:
         topic.pinned_at = None

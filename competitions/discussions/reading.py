@@ -6,6 +6,8 @@ from typing import Final
 
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Q, QuerySet
+from django.http import Http404
+from django.shortcuts import get_object_or_404
 
 from accounts.models import User
 from competitions.catalog.models import Competition
@@ -129,24 +131,23 @@ def may_read_topic(topic: Topic, user: User | AnonymousUser, *, is_organizer: bo
     return topic.is_shown or is_organizer or is_own
 
 
-def find_topic(competition: Competition, pk: int, user: User | AnonymousUser, *, is_organizer: bool) -> Topic | None:
-    """A topic of the competition that this reader may read; None for any other."""
+def find_topic(competition: Competition, pk: int, user: User | AnonymousUser, *, is_organizer: bool) -> Topic:
+    """A topic of the competition that this reader may read; any other does not exist (404)."""
     rows = Topic.objects.select_related("author", "announcement", "solution__author")
-    topic = rows.filter(pk=pk, competition=competition).first()
-    if topic is None or not may_read_topic(topic, user, is_organizer=is_organizer):
-        return None
+    topic = get_object_or_404(rows, pk=pk, competition=competition)
+    if not may_read_topic(topic, user, is_organizer=is_organizer):
+        raise Http404
     topic.competition = competition
     return topic
 
 
-def find_post(competition: Competition, pk: int, user: User | AnonymousUser, *, is_organizer: bool) -> Post | None:
-    """A post of the competition whose text this reader may read; None for any other."""
+def find_post(competition: Competition, pk: int, user: User | AnonymousUser, *, is_organizer: bool) -> Post:
+    """A post of the competition whose text this reader may read; any other does not exist (404)."""
     rows = Post.objects.select_related("author", "topic__announcement")
-    post = rows.filter(pk=pk, topic__competition=competition).first()
-    if post is None or not may_read_topic(post.topic, user, is_organizer=is_organizer):
-        return None
-    if not may_read_text(post, user, is_organizer=is_organizer):
-        return None
+    post = get_object_or_404(rows, pk=pk, topic__competition=competition)
+    may_read = may_read_topic(post.topic, user, is_organizer=is_organizer)
+    if not may_read or not may_read_text(post, user, is_organizer=is_organizer):
+        raise Http404
     post.topic.competition = competition
     return post
 

@@ -79,7 +79,7 @@ def reply_create(*, topic: Topic, draft: Draft, now: datetime) -> Post:
     text = _checked(competition, draft)
     if (sent := _sent_before(draft, text, now, Q(topic=topic, is_opening=False))) is not None:
         return sent
-    topic = Topic.objects.select_for_update(of=("self",), no_key=True).select_related("competition").get(pk=topic.pk)
+    topic = lock_topic(topic)
     rights.require_topic_open(topic, is_organizer=is_organizer)
     if not topic.is_shown:
         raise refusals.POST_HIDDEN(state="waiting for an organizer, or removed")
@@ -90,7 +90,7 @@ def reply_create(*, topic: Topic, draft: Draft, now: datetime) -> Post:
 def _checked(competition: Competition, draft: Draft, title: str = "") -> str:
     """The text as it is stored. Raises the refusal of its bounds, its mentions, or numbers in it."""
     text = texts.checked_text(draft.text)
-    if (count := len(texts.mentions(text).people) + len(texts.mentions(text).teams)) > MOST_MENTIONS:
+    if (count := len(texts.mentions(text))) > MOST_MENTIONS:
         raise refusals.TOO_MANY_MENTIONS(count=count, limit=MOST_MENTIONS)
     number = None if draft.numbers_confirmed else texts.score_like_number(f"{title}\n{text}")
     if number is not None and has_announced_seal(competition):
@@ -177,6 +177,11 @@ def index_words(post: Post) -> None:
         PostWord(competition_id=topic.competition_id, topic=topic, post=post, word=word) for word in texts.words(text)
     ]
     PostWord.objects.bulk_create(rows, batch_size=500, ignore_conflicts=True)
+
+
+def lock_topic(topic: Topic) -> Topic:
+    """The topic with its competition, locked. Call in a transaction."""
+    return Topic.objects.select_for_update(of=("self",), no_key=True).select_related("competition").get(pk=topic.pk)
 
 
 def lock_post(post: Post) -> Post:
@@ -276,7 +281,7 @@ def post_hide(post: Post, state: Post.State, reason: str = "") -> None:
 @transaction.atomic
 def topic_solve(*, topic: Topic, by: User, reply: int | None) -> None:
     """Name the reply that solves a topic, or none. Raises `NOT_YOUR_POST` or `NO_SOLUTION`."""
-    topic = Topic.objects.select_for_update(of=("self",), no_key=True).select_related("competition").get(pk=topic.pk)
+    topic = lock_topic(topic)
     rights.require_discussion(topic.competition)
     is_organizer = rights.organizes_competition(by, topic.competition)
     if topic.author_id != by.pk and not is_organizer:

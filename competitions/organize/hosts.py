@@ -7,8 +7,8 @@ from django.conf import settings
 from django.db import transaction
 from django.urls import reverse
 
-from accounts.mail import mail_person
 from accounts.models import User
+from accounts.outbox import mail_person
 from competitions.catalog.organizers import may_host
 from competitions.organize.models import CompetitionDraft, HostRequest
 from competitions.organize.refusals import REQUEST_OPEN, REQUESTS_CLOSED, HostsOnly

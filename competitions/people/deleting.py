@@ -18,8 +18,8 @@ from django.db import transaction
 from django.db.models import Q
 from django.dispatch import Signal
 
-from accounts.mail import mail_person
 from accounts.models import Block, Profile, ProfileReport, User
+from accounts.outbox import mail_person
 from competitions.bundles.models import BundleExport, BundleImport, CompetitionPush
 from competitions.catalog.models import Competition, CompetitionOrganizer
 from competitions.discussions.models import Post, PostImage, PostRevision, Subscription, Topic, Writer

@@ -10,8 +10,8 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from accounts.mail import mail_person
 from accounts.models import User
+from accounts.outbox import mail_person
 from competitions.notifications.services import notify_account
 from competitions.people.documents import export_write
 from competitions.people.models import DataExport

@@ -416,9 +416,8 @@ def count_teams(competition: Competition) -> bool:
     Call it in the transaction that changed them, behind its locks. Nobody waits for a push that ranks boards: `teams_recount`
     counts later.
     """
-    rows = Competition.objects.select_for_update(
-        no_key=True, skip_locked=True
-    )  # else two at once miss each other's team
+    # Without the lock two at once miss each other's team.
+    rows = Competition.objects.select_for_update(no_key=True, skip_locked=True)
     if rows.filter(pk=competition.pk).first() is None:
         return False
     counted = Team.objects.filter(competition=competition, merged_into=None, is_baseline=False)

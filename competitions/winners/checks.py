@@ -7,7 +7,7 @@ up what was submitted fails both.
 
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -112,7 +112,7 @@ def _row_by_row(place: Place, check: Run, plain: Run) -> Finding:
         agreeing = comparison.agreement(predictions, won, within=place.lane.tolerance)
     except comparison.CannotCompare as error:
         return Finding({}, [str(error)])
-    facts = difference.as_dict() | {"pairs": comparison.sampled_pairs(predictions, expected), "agreement": agreeing}
+    facts = asdict(difference) | {"pairs": comparison.sampled_pairs(predictions, expected), "agreement": agreeing}
     if in_place is not None:
         facts["unmoved_share"] = in_place.equal_share
     return Finding(facts, _faults(place, check.task, difference, in_place))

@@ -7,7 +7,7 @@ import zlib
 from array import array
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
@@ -52,9 +52,6 @@ class Difference:
     mae: float | None
     largest: float | None
     notes: list[str] = field(default_factory=list)
-
-    def as_dict(self) -> dict[str, object]:
-        return asdict(self)
 
 
 def compare(ours: Arrays, theirs: Arrays) -> Difference:

@@ -36,17 +36,13 @@ NEXT: Final[dict[State, tuple[State, ...]]] = {  # a state without a row is fina
     State.CODE: (State.REPORT, *_OUT),
     State.REPORT: (State.HARDWARE, *_OUT),
     State.HARDWARE: (State.VERIFYING, *_OUT),
-    State.VERIFYING: (
-        State.COMPARED,
-        State.HARDWARE,
-        State.FAILED,
-    ),  # HARDWARE: the run failed by no fault of the team's
-    State.COMPARED: (State.CONFIRMED, State.HARDWARE, State.FAILED),  # HARDWARE: it is to be run again
+    # HARDWARE: the run failed by no fault of the team's, or is to be repeated.
+    State.VERIFYING: (State.COMPARED, State.HARDWARE, State.FAILED),
+    State.COMPARED: (State.CONFIRMED, State.HARDWARE, State.FAILED),
     State.CONFIRMED: (State.FAILED,),  # the submission was disqualified
 }
 TEAMS_TURN: Final = (State.INVITED, State.CODE, State.REPORT)
 OPEN: Final = tuple(state for state in NEXT if state != State.CONFIRMED)
-HANDED_IN: Final = (State.CODE, State.REPORT, State.HARDWARE)
 
 
 class Lane(models.Model):

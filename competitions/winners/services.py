@@ -11,8 +11,8 @@ from django.core.validators import URLValidator
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from accounts.mail import mail_person
 from accounts.models import User
+from accounts.outbox import mail_person
 from competitions.catalog.models import Leaderboard
 from competitions.catalog.repositories import RepositoryInvalid, commit_hash, repository_address
 from competitions.disclosure.scores import scores_are_public

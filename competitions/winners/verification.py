@@ -1,5 +1,6 @@
 """The verification: a normal run of the team's code on the sealed input, in the budget."""
 
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -161,7 +162,7 @@ def run_comparison(place: Place, verification: Submission) -> dict[str, Any]:
     faults = []
     try:
         difference, pairs = _difference(place, runs)
-        comparison |= difference.as_dict() | {"pairs": pairs}
+        comparison |= asdict(difference) | {"pairs": pairs}
         faults += _outside(place.lane, difference)
         comparison |= _code(place, difference.rows)
     except CannotCompare as error:

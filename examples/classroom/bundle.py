@@ -5,9 +5,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-import scoring
 from examples.classroom.data import SEED, TARGET, TEST_HOURS, TRAIN_HOURS, hours
-from examples.writing import copy_parts, instant, main, write_yaml
+from examples.writing import copy_parts, copy_program, instant, main, write_yaml
 from scoring.tables import table_reference
 from scoring.tables.baselines import sample_submission
 from scoring.tables.schema import SchemaDocument
@@ -15,7 +14,6 @@ from scoring.tables.splitting import USAGE, with_usage
 
 HERE = Path(__file__).resolve().parent
 SLUG: Final = "classroom"
-PROGRAM = Path(scoring.__file__).resolve().parent / "programs" / "table"
 PUBLIC_SHARE: Final = 0.3
 RUNNING_FOR, OPEN_FOR = timedelta(days=1), timedelta(weeks=8)
 
@@ -23,7 +21,7 @@ RUNNING_FOR, OPEN_FOR = timedelta(days=1), timedelta(weeks=8)
 def build_bundle(dest: Path, *, now: datetime, seed: int = SEED) -> Path:
     """Write the bundle into `dest`, a folder that does not exist yet; its phase has been open for a day."""
     copy_parts(HERE, dest, ("pages", "starting_kit"))
-    shutil.copytree(PROGRAM, dest / "scoring_program", ignore=shutil.ignore_patterns("__pycache__"))
+    copy_program("table", dest)
     train, test = hours(TRAIN_HOURS, seed, first_id=1), hours(TEST_HOURS, seed, first_id=10_001)
     solution = with_usage(test.select("id", TARGET), fraction=PUBLIC_SHARE, seed=seed)
     scored = table_reference.reference_for(

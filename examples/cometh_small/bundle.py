@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from examples.writing import benchmark, copy_parts, main, write_yaml
+from examples.writing import LEFT_OUT, benchmark, copy_parts, main, write_yaml
 
 HERE = Path(__file__).resolve().parent
 IMAGE = "podium/runtime:1"
@@ -18,7 +18,7 @@ def build_bundle(dest: Path, *, now: datetime) -> Path:
     copy_parts(HERE, dest, ("pages", "scoring_program"))
     for name in ALGORITHMS:
         target = dest / f"algorithm_{name}"
-        shutil.copytree(HERE / "algorithms" / name, target, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(HERE / "algorithms" / name, target, ignore=LEFT_OUT)
         shutil.copy(HERE / "algorithms" / "common.py", target)
     return write_yaml(dest, competition(now))
 

@@ -1,6 +1,5 @@
 """Builds the competition as a bundle: `python -m examples.delivery_times.bundle DEST`."""
 
-import shutil
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -8,8 +7,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-import scoring
-from examples.writing import OPEN_FOR, copy_parts, instant, main, write_yaml
+from examples.writing import OPEN_FOR, copy_parts, copy_program, instant, main, write_yaml
 from scoring.reference import OWN_METRIC
 from scoring.tables import table_reference
 from scoring.tables.baselines import sample_submission
@@ -18,7 +16,6 @@ from scoring.tables.schema import Column, TableSchema
 from scoring.tables.splitting import with_usage
 
 HERE: Final = Path(__file__).resolve().parent
-PROGRAM: Final = Path(scoring.__file__).parent / "programs" / "table"
 TRAIN, TEST, SEED = 1500, 500, 11
 SCHEMA: Final = TableSchema("id", (Column("minutes", minimum=0),), rows=TEST)
 DISTRICTS: Final = ("centre", "harbour", "hills", "north")
@@ -53,7 +50,7 @@ def build_bundle(dest: Path, *, now: datetime) -> Path:
         solution, [own], id_column="id", targets=["minutes"], usage_column="Usage", schema=SCHEMA
     )
     table_reference.write(dest / "reference_data", solution, known, metric_file=(HERE / "metric.py").read_bytes())
-    shutil.copytree(PROGRAM, dest / "scoring_program", ignore=shutil.ignore_patterns("__pycache__"))
+    copy_program("table", dest)
     return write_yaml(dest, competition(now))
 
 

@@ -3,18 +3,16 @@
 On the command line: `python -m examples.pcqm4mv2_small.bundle DEST`.
 """
 
-import argparse
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import numpy as np
 
-import scoring
-from examples.writing import filled, instant_z, require_empty, write_yaml
+from examples.writing import copy_parts, copy_program, filled, instant_z, main, require_empty, write_yaml
 from scoring import reference
 from scoring.formats.submissions import official_filename
 
@@ -23,7 +21,6 @@ from .smiles import parse
 from .target import NOISE_EV
 
 HERE = Path(__file__).resolve().parent
-SCORING_PROGRAM = Path(scoring.__file__).resolve().parent / "programs" / "lsc-pcqm4mv2"
 DATASET = "lsc-pcqm4mv2"
 SLUG = "pcqm4mv2-small"
 TEST_SPLITS = ("test-dev", "test-challenge")
@@ -59,8 +56,9 @@ def build_bundle(dest: Path, *, now: datetime, sizes: Sizes = SMALL, seed: int =
     """
     require_empty(dest, now)
     splits = generate(sizes, seed=seed)
-    dest.mkdir(parents=True, exist_ok=True)
-    _copy_static(dest)
+    copy_parts(HERE, dest, ("ingestion_program", "starting_kit"))
+    copy_program(DATASET, dest)
+    shutil.copy(HERE / "logo.png", dest / "logo.png")
     _write_pages(dest, sizes)
     _write_public_data(dest / "public_data", splits)
     for name in TEST_SPLITS:
@@ -163,14 +161,6 @@ def _phase(index: int, phase: _Phase, now: datetime, sizes: Sizes) -> dict[str, 
     }
 
 
-def _copy_static(dest: Path) -> None:
-    ignore = shutil.ignore_patterns("__pycache__", "*.pyc")
-    for name in ("ingestion_program", "starting_kit"):
-        shutil.copytree(HERE / name, dest / name, ignore=ignore)
-    shutil.copytree(SCORING_PROGRAM, dest / "scoring_program", ignore=ignore)
-    shutil.copy(HERE / "logo.png", dest / "logo.png")
-
-
 def _write_pages(dest: Path, sizes: Sizes) -> None:
     values: Mapping[str, object] = {
         **{name.replace("-", "_"): f"{size:,}" for name, size in sizes.by_split().items()},
@@ -209,14 +199,6 @@ def _write_task_data(dest: Path, split: Split, *, folder: str) -> None:
     reference.write(dest / f"reference_data_{folder}", DATASET, {split.name: {"y_true": split.gaps}}, slices=slices)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Build the small competition into a folder."""
-    parser = argparse.ArgumentParser(prog="python -m examples.pcqm4mv2_small.bundle", description=main.__doc__)
-    parser.add_argument("dest", type=Path)
-    chosen = parser.parse_args(argv)
-    print(build_bundle(chosen.dest, now=datetime.now(UTC)))
-    return 0
-
-
 if __name__ == "__main__":
-    raise SystemExit(main())
+    about = "Build the small competition into a folder."
+    raise SystemExit(main("pcqm4mv2_small", build_bundle, description=about))

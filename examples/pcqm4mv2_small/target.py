@@ -20,7 +20,6 @@ The value that is published adds Gaussian noise of 0.1 eV (`NOISE_EV`).
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from .molecule import AROMATIC, Molecule
 
@@ -76,43 +75,26 @@ def pi_system_gap(molecule: Molecule, system: set[int]) -> float:
     acceptors = _acceptors(molecule, system)
     gap = 2.2 + 22 / (len(system) + 2.3) + 1.3 * len(aromatic) / len(system)
     gap -= sum(DONATION_EV[element] for element in donors)
-    gap -= acceptors.pull_ev
+    gap -= sum(ACCEPTANCE_EV[group] * count for group, count in acceptors.items())
     gap -= sum(RING_HETERO_EV[atom.element] for atom in aromatic)
-    return gap - 0.20 * min(sum(element in DONORS for element in donors), acceptors.count)
+    return gap - 0.20 * min(sum(element in DONORS for element in donors), sum(acceptors.values()))
 
 
-@dataclass(frozen=True)
-class Acceptors:
-    """Groups that pull electrons out of a pi system."""
-
-    nitro: int
-    carbonyl: int
-    nitrile: int
-
-    @property
-    def count(self) -> int:
-        return self.nitro + self.carbonyl + self.nitrile
-
-    @property
-    def pull_ev(self) -> float:
-        pull = ACCEPTANCE_EV
-        return pull["nitro"] * self.nitro + pull["carbonyl"] * self.carbonyl + pull["nitrile"] * self.nitrile
-
-
-def _acceptors(molecule: Molecule, system: set[int]) -> Acceptors:
+def _acceptors(molecule: Molecule, system: set[int]) -> dict[str, int]:
+    """The number of groups of each kind that pull electrons out of a pi system."""
     bonds = [
         (molecule.atoms[i].element, molecule.atoms[i].charge, molecule.atoms[j].element, order)
         for i in system
         for j, order in molecule.bonds[i].items()
         if j in system
     ]
-    return Acceptors(
-        nitro=sum(
+    return {
+        "nitro": sum(
             element == "N" and charge > 0 and other == "O" and order == 2 for element, charge, other, order in bonds
         ),
-        carbonyl=sum(element == "C" and other == "O" and order == 2 for element, _, other, order in bonds),
-        nitrile=sum(element == "C" and other == "N" and order == 3 for element, _, other, order in bonds),
-    )
+        "carbonyl": sum(element == "C" and other == "O" and order == 2 for element, _, other, order in bonds),
+        "nitrile": sum(element == "C" and other == "N" and order == 3 for element, _, other, order in bonds),
+    }
 
 
 def _has_pi_bond(molecule: Molecule, index: int) -> bool:

@@ -10,13 +10,10 @@ from typing import Any
 
 import numpy as np
 
-import scoring
 from examples.tracks.track import Arrays, BoardColumn, Check, Data, Question, Size, Track, TrackPhase
-from examples.writing import filled, instant_z, require_empty, write_yaml
+from examples.writing import copy_program, filled, instant_z, require_empty, write_yaml
 from scoring import reference
-from scoring.formats.submissions import official_filename
 
-PROGRAMS = Path(scoring.__file__).resolve().parent / "programs"
 DEFAULT_IMAGE = "podium/runtime:1"
 DEFAULT_SEED = 20221129
 CODE_METADATA = "command: python3 $program/baseline.py $program $output $input\n"  # its training data lie beside it
@@ -42,21 +39,16 @@ def build_track(dest: Path, track: Track, *, now: datetime, size: Size = "small"
     """
     require_empty(dest, now)
     data = track.generate(size, seed)
-    rows = rows_by_split(track, data)
+    rows = {split: len(next(iter(arrays.values()))) for split, arrays in data.labels.items() if arrays}
     dest.mkdir(parents=True, exist_ok=True)
     _write_pages(dest / "pages", track, rows, size)
     _write_data(dest, track, data)
-    shutil.copytree(PROGRAMS / track.program, dest / "scoring_program", ignore=shutil.ignore_patterns("__pycache__"))
+    copy_program(track.program, dest)
     (dest / "starting_kit").mkdir()
     shutil.copy(track.baseline, dest / "starting_kit" / "baseline.py")
     if track.takes_code:
         (dest / "starting_kit" / "metadata.yaml").write_text(CODE_METADATA)
     return write_yaml(dest, competition(track, rows, now, size, data))
-
-
-def rows_by_split(track: Track, data: Data) -> dict[str, int]:
-    """Number of test items a split, as the file format counts them."""
-    return {split: len(next(iter(arrays.values()))) for split, arrays in data.labels.items() if arrays}
 
 
 def run_baseline(bundle: Path, dest: Path) -> list[Path]:
@@ -79,16 +71,12 @@ def competition(track: Track, rows: Mapping[str, int], now: datetime, size: Size
         "podium": {
             "slug": track.slug,
             "subtitle": track.subtitle,
-            "max_team_size": track.max_team_size,
+            "max_team_size": 10,
             "merges_close": instant_z(now + OPEN_FOR),
             "registration_questions": [_registration(question) for question in track.registration],
         },
         "pages": [{"title": title, "file": f"pages/{title.lower()}.md"} for title in ("Overview", "Data")],
-        "tasks": [
-            *(_task(index, track, phase) for index, phase in enumerate(track.phases)),
-            *(_check(index, track, check) for index, check in enumerate(data.checks, start=len(track.phases))),
-            *([] if data.mini is None else [_mini_task(track, data)]),
-        ],
+        "tasks": _tasks(track, data),
         "phases": [_phase(index, track, phase, rows, now, size) for index, phase in enumerate(track.phases)],
         "leaderboards": [
             {
@@ -101,8 +89,10 @@ def competition(track: Track, rows: Mapping[str, int], now: datetime, size: Size
         ],
     }
     if data.mini is not None:
+        mini_task = len(spec["tasks"]) - 1
         for phase in spec["phases"]:
-            phase["podium"] |= _smoke_run(track, data, rows[phase["name"]])
+            scale = max(1.0, rows[phase["name"]] / data.mini.rows)
+            phase["podium"] |= {"smoke_task": mini_task, "smoke_scale": scale}
     if track.fact_sheet:
         spec["podium"]["fact_sheet"] = [_fact(question) for question in track.fact_sheet]
     return spec
@@ -117,48 +107,26 @@ def _fact(question: Question) -> dict[str, object]:
     return _registration(question) | {"is_public": is_public, "is_on_board": question.is_on_board}
 
 
-def _task(index: int, track: Track, phase: TrackPhase) -> dict[str, object]:
-    return {
-        "index": index,
-        "name": f"{track.title}, {phase.split}",
-        "scoring_program": "scoring_program",
-        "reference_data": f"reference_data_{phase.split}",
-        **({"input_data": f"input_data_{phase.split}"} if track.takes_code else {}),
-    }
-
-
-def _mini_task(track: Track, data: Data) -> dict[str, object]:
-    return {
-        "index": _mini_index(track, data),
-        "name": f"{track.title}, mini split",
-        "scoring_program": "scoring_program",
-        "input_data": f"input_data_{MINI}",
-        "reference_data": f"reference_data_{MINI}",
-        "podium": {"public_split": True},
-    }
-
-
-def _mini_index(track: Track, data: Data) -> int:
-    return len(track.phases) + len(data.checks)
-
-
-def _smoke_run(track: Track, data: Data, rows: int) -> dict[str, object]:
-    """The settings of the smoke run for a phase of so many rows."""
-    assert data.mini is not None, "asked for where there is one"
-    return {"smoke_task": _mini_index(track, data), "smoke_scale": max(1.0, rows / data.mini.rows)}
-
-
-def _check(index: int, track: Track, check: Check) -> dict[str, object]:
-    """The task of one check; it belongs to the task of its split."""
-    of = next(number for number, phase in enumerate(track.phases) if phase.split == check.split)
-    return {
-        "index": index,
-        "name": f"{track.title}, {check.split}: {CHECK_TITLES[check.kind]}",
-        "scoring_program": "scoring_program",
-        "input_data": f"input_data_{check.split}_{check.kind}",
-        "reference_data": f"reference_data_{check.split}_{check.kind}",
-        "podium": {"checks": of, "check": check.kind, "tolerance": check.tolerance},
-    }
+def _tasks(track: Track, data: Data) -> list[dict[str, object]]:
+    """The tasks of the phases, then those of the checks, then that of the mini split."""
+    tasks: list[tuple[str, str, dict[str, object]]] = [(phase.split, phase.split, {}) for phase in track.phases]
+    for check in data.checks:
+        title, name = f"{check.split}: {CHECK_TITLES[check.kind]}", f"{check.split}_{check.kind}"
+        checked = next(number for number, phase in enumerate(track.phases) if phase.split == check.split)
+        tasks.append((title, name, {"checks": checked, "check": check.kind, "tolerance": check.tolerance}))
+    if data.mini is not None:
+        tasks.append(("mini split", MINI, {"public_split": True}))
+    return [
+        {
+            "index": index,
+            "name": f"{track.title}, {title}",
+            "scoring_program": "scoring_program",
+            "reference_data": f"reference_data_{name}",
+            **({"input_data": f"input_data_{name}"} if track.takes_code else {}),
+            **({"podium": extra} if extra else {}),
+        }
+        for index, (title, name, extra) in enumerate(tasks)
+    ]
 
 
 def _phase(
@@ -201,7 +169,7 @@ def _column(index: int, column: BoardColumn) -> dict[str, object]:
         "key": column.key,
         "index": index,
         "sorting": column.sorting,
-        "precision": column.precision,
+        "precision": 4,
         "hidden": column.is_hidden,
         "podium": {"unit": column.unit, "spread": column.spread, "rank_by_shown": True},
     }
@@ -209,7 +177,7 @@ def _column(index: int, column: BoardColumn) -> dict[str, object]:
 
 def _write_pages(folder: Path, track: Track, rows: Mapping[str, int], size: Size) -> None:
     folder.mkdir()
-    values = {f"rows_{split.replace('-', '_')}": f"{count:,}" for split, count in rows.items()} | dict(track.values)
+    values = {f"rows_{split.replace('-', '_')}": f"{count:,}" for split, count in rows.items()}
     values["budget"] = BUDGET_TEXT[size]
     for page in ("overview", "data", "rules"):
         own, shared = track.folder / "pages" / f"{track.slug}-{page}.md", track.folder / "pages" / f"{page}.md"
@@ -249,8 +217,3 @@ def _save(path: Path, arrays: Arrays) -> None:
     path.parent.mkdir(exist_ok=True)
     members: dict[str, Any] = dict(arrays)
     np.savez_compressed(path, **members)
-
-
-def filenames(track: Track) -> dict[str, str]:
-    """Phase to the official name of its file."""
-    return {phase.split: official_filename(track.dataset, phase.split) for phase in track.phases}

@@ -88,7 +88,6 @@ class BoardColumn:
     title: str
     sorting: Literal["asc", "desc"] = "desc"
     unit: str = ""
-    precision: int = 4
     spread: str = ""  # key of the column that holds its standard deviation, where there is one
     is_hidden: bool = False
 
@@ -127,11 +126,9 @@ class Track:
     folder: Path
     generate: Callable[[Size, int], Data]
     baseline: Path
-    values: Mapping[str, str] = field(default_factory=dict)  # filled into the pages
     rows: Mapping[str, int] = field(default_factory=dict)  # true number of test items a split
     registration: tuple[Question, ...] = ()
     fact_sheet: tuple[Question, ...] = ()
-    max_team_size: int = 10
     has_official_file: bool = True  # False: the upload is a zip that the scoring program reads
     takes_code: bool = False  # the phases also run code, on the public file of their split
 

@@ -11,8 +11,7 @@ from files.bundles.archive import BundleFiles
 from files.bundles.reader import BundleReader, program_kind
 from files.bundles.rules import sort_phases
 from files.bundles.schema import TASK_FILES, BudgetSpec, CompetitionSpec, LeaderboardSpec, PhaseSpec, TaskSpec
-from files.code_check import check_code
-from files.environment import NOTHING, OwnEnvironment
+from files.code_check import NOTHING, OwnEnvironment, check_code
 from files.refusals import Refusal
 from workers.protocol.files.image_archive import describe_archive
 from workers.protocol.jobs import (

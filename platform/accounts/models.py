@@ -76,9 +76,8 @@ class User(AbstractUser):
     class Meta(AbstractUser.Meta):
         indexes = [
             models.Index(Lower("username"), name="user_mentioned"),  # in any case
-            GinIndex(
-                fields=["username"], opclasses=["gin_trgm_ops"], name="user_search_inside"
-            ),  # on SQLite a plain one
+            # On SQLite a plain one.
+            GinIndex(fields=["username"], opclasses=["gin_trgm_ops"], name="user_search_inside"),
         ]
 
     def __str__(self) -> str:

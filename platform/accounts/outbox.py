@@ -1,5 +1,7 @@
 """Mails on their way: a request writes a row, a background process speaks to the mail server.
 
+Short ones go with the transaction that they tell of; pages say the same, so a loss costs nothing.
+
 A mail server that is away or slow holds up no page, and what it did not take is tried again for a day. A process that is killed
 between the delivery and its record delivers once more.
 """
@@ -11,11 +13,11 @@ from typing import Any, Final
 
 import structlog
 from django.conf import settings
-from django.core.mail import EmailMessage, EmailMultiAlternatives, get_connection
+from django.core.mail import EmailMessage, EmailMultiAlternatives, get_connection, send_mail
 from django.core.mail.backends.base import BaseEmailBackend
 from django.utils import timezone
 
-from accounts.models import OutgoingMail
+from accounts.models import OutgoingMail, User
 from core.background import jobs
 from core.background.rows import claim
 
@@ -25,6 +27,14 @@ GIVEN_UP_AFTER: Final = timedelta(days=1)
 FIRST_PAUSE_S: Final = 30
 LONGEST_PAUSE_S: Final = 3600
 FIELDS: Final = ("subject", "body", "from_email", "to", "cc", "bcc", "reply_to")
+
+
+def mail_person(*, to: User, subject: str, text: str, path: str) -> bool:
+    """Mail a person a text with a link to the page (`path`) where they can act. Robots get no mail."""
+    if to.is_robot or not to.email:
+        return False
+    subject = " ".join(subject.split())  # a title may have lines, a header may not
+    return bool(send_mail(subject, f"{text}\n\n{settings.SITE_URL}{path}\n", None, [to.email]))
 
 
 class OutboxBackend(BaseEmailBackend):
@@ -77,11 +87,7 @@ def mail_deliver(pk: int) -> None:
         return
     try:
         get_connection(settings.EMAIL_DELIVERY_BACKEND).send_messages([message])
-    except (
-        SMTPException,
-        OSError,
-        ValueError,
-    ) as error:  # the last is of wrong settings, such as a password in other letters
+    except (SMTPException, OSError, ValueError) as error:  # the last: settings, as a password in other letters
         _put_off(mail, error)
         return
     mail.delete()

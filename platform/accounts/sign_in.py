@@ -42,9 +42,8 @@ class PeopleBackend(AuthenticationBackend):  # type: ignore[misc]  # allauth has
         return super().user_can_authenticate(user) and not is_robot(user)
 
 
-AFTER_SIGN_IN: Final = (
-    "after_sign_in"  # in the session: a path of this site to go on at, also after an address was confirmed
-)
+# In the session: a path of this site to go on at, also after an address was confirmed.
+AFTER_SIGN_IN: Final = "after_sign_in"
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has no types

@@ -64,37 +64,31 @@ class SiteCollector(Collector):
         return runs
 
     def lost_attempts(self) -> Metric:
-        lost = CounterMetricFamily("podium_leases_expired", "Attempts whose worker was not heard of in time.")
-        lost.add_metric([], Attempt.objects.filter(is_answered=False).count())
-        return lost
+        count = Attempt.objects.filter(is_answered=False).count()
+        return CounterMetricFamily("podium_leases_expired", "Attempts whose worker was not heard of in time.", count)
 
     def workers(self) -> Iterator[Metric]:
-        silent = GaugeMetricFamily(
-            "podium_worker_last_seen_seconds", "Seconds since a worker was heard of.", labels=["queue", "worker"]
-        )
-        quarantined = GaugeMetricFamily(
-            "podium_worker_quarantined", "1 while a worker is quarantined.", labels=["queue", "worker"]
-        )
-        broken = GaugeMetricFamily(
-            "podium_worker_slots_out_of_service", "Slots that a worker took out of service.", labels=["queue", "worker"]
+        silent, quarantined, broken = (
+            GaugeMetricFamily(name, text, labels=["queue", "worker"])
+            for name, text in (
+                ("podium_worker_last_seen_seconds", "Seconds since a worker was heard of."),
+                ("podium_worker_quarantined", "1 while a worker is quarantined."),
+                ("podium_worker_slots_out_of_service", "Slots that a worker took out of service."),
+            )
         )
         for worker in ComputeWorker.objects.select_related("queue"):
-            silent.add_metric([worker.queue.name, worker.name], (self.now - worker.last_seen_at).total_seconds())
-            broken.add_metric([worker.queue.name, worker.name], len(worker.slot_faults))
-            quarantined.add_metric([worker.queue.name, worker.name], int(worker.quarantined_at is not None))
-        yield silent
-        yield quarantined
-        yield broken
-        stuck = GaugeMetricFamily(
-            "podium_runs_without_lease", "Held runs whose lease is over; the reconciler takes them back."
-        )
-        stuck.add_metric([], Run.objects.filter(state__in=HELD, lease_expires_at__lt=self.now).count())
-        yield stuck
+            labels = [worker.queue.name, worker.name]
+            silent.add_metric(labels, (self.now - worker.last_seen_at).total_seconds())
+            broken.add_metric(labels, len(worker.slot_faults))
+            quarantined.add_metric(labels, int(worker.quarantined_at is not None))
+        yield from (silent, quarantined, broken)
+        stuck = Run.objects.filter(state__in=HELD, lease_expires_at__lt=self.now).count()
+        text = "Held runs whose lease is over; the reconciler takes them back."
+        yield GaugeMetricFamily("podium_runs_without_lease", text, stuck)
 
     def uploads(self) -> Iterator[Metric]:
-        unfinished = GaugeMetricFamily("podium_uploads_unfinished", "Uploads that have not arrived whole.")
-        unfinished.add_metric([], Upload.objects.filter(file=None).count())
-        yield unfinished
+        unfinished = Upload.objects.filter(file=None).count()
+        yield GaugeMetricFamily("podium_uploads_unfinished", "Uploads that have not arrived whole.", unfinished)
         failed = CounterMetricFamily("podium_uploads_failed", "Uploads that came to nothing.", labels=["cause"])
         for row in UploadFailures.objects.all():
             failed.add_metric([row.cause], row.count)

@@ -7,7 +7,7 @@
 import os
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any, TypedDict
 
@@ -52,10 +52,6 @@ class Report:
     size_bytes: int
     arrays: dict[str, ArrayFacts]
     warnings: list[str] = field(default_factory=list)
-
-    def as_dict(self) -> dict[str, object]:
-        """Plain values, ready for JSON."""
-        return asdict(self)
 
 
 def read(

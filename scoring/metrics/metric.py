@@ -267,29 +267,23 @@ class Subject:
 
     def whole(self, name: str, title: str, source: str, **facts: Unpack[Facts]) -> Callable[[Formula], Formula]:
         """Enter a function that gives the score of all rows."""
-
-        def enter(formula: Formula) -> Formula:
-            _enter(formula, name=name, title=title, source=source, function=formula, **(self.facts | facts))
-            return formula
-
-        return enter
+        return self._entering("function", name=name, title=title, source=source, **facts)
 
     def mean(self, name: str, title: str, source: str, **facts: Unpack[Facts]) -> Callable[[Formula], Formula]:
         """Enter a function that gives a value for each row; the score is their mean, or `finish` of it."""
+        return self._entering("per_row", name=name, title=title, source=source, **facts)
 
+    def _entering(self, place: str, **facts: Any) -> Callable[[Formula], Formula]:
         def enter(formula: Formula) -> Formula:
-            _enter(formula, name=name, title=title, source=source, per_row=formula, **(self.facts | facts))
+            sentence = inspect.cleandoc(formula.__doc__ or "").partition("\n\n")[0].replace("\n", " ")
+            known = {"range": (0.0, 1.0), "help": sentence, **self.facts, **facts, place: formula}
+            metric = Metric(**known)
+            if metric.name in CATALOGUE:
+                raise ValueError(f"two metrics are called {metric.name}")
+            CATALOGUE[metric.name] = metric
             return formula
 
         return enter
-
-
-def _enter(formula: Callable[..., Any], **facts: Any) -> None:
-    sentence = inspect.cleandoc(formula.__doc__ or "").partition("\n\n")[0].replace("\n", " ")
-    metric = Metric(**{"range": (0.0, 1.0), "help": sentence, **facts})
-    if metric.name in CATALOGUE:
-        raise ValueError(f"two metrics are called {metric.name}")
-    CATALOGUE[metric.name] = metric
 
 
 def _require_finite(score: float, metric: Metric, rows: Rows) -> float:

@@ -4,7 +4,7 @@ Numbers are read as such at once; only a file in which that fails is read a seco
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -29,11 +29,7 @@ class TableReport:
     rows: int
     columns: tuple[str, ...]
     size_bytes: int
-    warnings: tuple[str, ...] = field(default=())
-
-    def as_dict(self) -> dict[str, object]:
-        """Plain values, ready for JSON."""
-        return asdict(self)
+    warnings: tuple[str, ...] = ()
 
 
 def check_table(
@@ -112,9 +108,7 @@ class _Reader:
                 self._require_values(table, column)
             for group in self.schema.probabilities:
                 self._require_sums(table, group)
-        except (
-            pl.exceptions.PolarsError
-        ) as error:  # a kind of column that nobody has thought of is the team's all the same
+        except pl.exceptions.PolarsError as error:  # a kind of column that nobody thought of is the team's, too
             reason = printable(str(error).strip().partition("\n")[0][:200]) or type(error).__name__
             what = f"its values cannot be read as what is asked for ({reason})"
             raise ScoringInputError("wrong_type", "the table", what, "give plain numbers and texts") from error

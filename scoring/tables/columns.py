@@ -1,13 +1,12 @@
 """The columns of a solution, and those that a team predicts for a metric."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Final
 
 import polars as pl
 
 from scoring.errors import ScoringInputError
-from scoring.metrics.metric import Kind, Metric, Naming, Parameters, Settings
+from scoring.metrics.metric import Kind, Metric, Parameters
 from scoring.tables.choices import prediction_names
 from scoring.tables.reading.file_types import join_values
 from scoring.tables.schema import Column, TableSchema, Value
@@ -35,10 +34,11 @@ def schema_for(
     """
     for name in (id_column, *targets):
         require_column(solution, name)
-    settings = metric.settings(parameters or {})
-    columns = tuple(_COLUMNS[metric.prediction.layout](_Asked(metric, solution, tuple(targets), settings)))
-    groups = (tuple(column.name for column in columns),) if metric.prediction.layout == "per class" else ()
-    return TableSchema(id_column, columns, rows=solution.height, probabilities=groups)
+    is_per_class = metric.prediction.layout == "per class"
+    classes = distinct_classes(solution[targets[0]]) if is_per_class else ()
+    names = prediction_names(metric, tuple(targets), metric.settings(parameters or {}), classes)
+    columns = _predicted(metric, solution, names)
+    return TableSchema(id_column, columns, rows=solution.height, probabilities=(names,) if is_per_class else ())
 
 
 def schema_like(table: pl.DataFrame, id_column: str) -> TableSchema:
@@ -117,46 +117,16 @@ def distinct_classes(column: pl.Series) -> tuple[Value, ...]:
     return tuple(sorted(values.unique().cast(pl.String).to_list()))
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """The metric and the solution that a team's columns follow from."""
-
-    metric: Metric
-    solution: pl.DataFrame
-    targets: tuple[str, ...]
-    settings: Settings
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        is_per_class = self.metric.prediction.layout == "per class"
-        classes = distinct_classes(self.solution[self.targets[0]]) if is_per_class else ()
-        return prediction_names(self.metric, self.targets, self.settings, classes)
-
-
-def _same(request: _Asked) -> Iterator[Column]:
-    return (_column(request.metric.prediction.kind, name, request.solution[name]) for name in request.names)
-
-
-def _per_class(request: _Asked) -> Iterator[Column]:
-    return (Column(name, minimum=0.0, maximum=1.0) for name in request.names)
-
-
-def _plain(request: _Asked) -> Iterator[Column]:
-    return map(Column, request.names)
-
-
-def _by_role(request: _Asked) -> Iterator[Column]:
-    for role, name in zip(request.metric.prediction.roles, request.names, strict=True):
-        yield Column(name, minimum=LEAST if role == "sd" else None)
-
-
-_COLUMNS: Final[dict[Naming, Callable[[_Asked], Iterator[Column]]]] = {
-    "same": _same,
-    "per class": _per_class,
-    "per level": _plain,
-    "per member": _plain,
-    "named": _by_role,
-}
+def _predicted(metric: Metric, solution: pl.DataFrame, names: Sequence[str]) -> tuple[Column, ...]:
+    layout, kind, roles = metric.prediction.layout, metric.prediction.kind, metric.prediction.roles
+    if layout == "same":
+        return tuple(_column(kind, name, solution[name]) for name in names)
+    if layout == "per class":
+        return tuple(Column(name, minimum=0.0, maximum=1.0) for name in names)
+    if layout == "named":
+        least = {"sd": LEAST}
+        return tuple(Column(name, minimum=least.get(role)) for role, name in zip(roles, names, strict=True))
+    return tuple(map(Column, names))  # one for each level or member
 
 
 def _column(kind: Kind, name: str, truth: pl.Series) -> Column:

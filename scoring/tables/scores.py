@@ -125,12 +125,7 @@ class _Part:
         if self.own is not None and chosen.is_own:
             shown = without_usage(self.reference, self.solution)
             return self.own.score(shown, self.predictions, self.reference.id_column, chosen.parameters)
-        metric, rows = metrics.metric(chosen.name), self._rows(chosen)
-        return (
-            mean_over_groups(metric, rows, chosen.parameters)
-            if chosen.per_group
-            else metric.score(rows, chosen.parameters)
-        )
+        return _score(metrics.metric(chosen.name), self._rows(chosen), chosen)
 
     def _rows(self, chosen: ChosenMetric) -> Rows:
         known = self.reference
@@ -222,6 +217,10 @@ class _Part:
                 yield chosen.key if metric.is_mean_over_rows else f"{chosen.key}_loss", values
 
 
+def _score(metric: Metric, rows: Rows, chosen: ChosenMetric) -> float:
+    return (mean_over_groups if chosen.per_group else Metric.score)(metric, rows, chosen.parameters)
+
+
 def _score_of_groups(metric: Metric, groups: list[Rows], chosen: ChosenMetric, places: NDArray[np.int64]) -> float:
     """The score of these groups, each a group of its own as often as it is named."""
     drawn = [groups[place] for place in places.tolist()]
@@ -236,9 +235,7 @@ def _score_of_groups(metric: Metric, groups: list[Rows], chosen: ChosenMetric, p
         group,
         drawn[0].classes,
     )
-    if chosen.per_group:
-        return mean_over_groups(metric, rows, chosen.parameters)
-    return metric.score(rows, chosen.parameters)
+    return _score(metric, rows, chosen)
 
 
 def _codes(solution: pl.DataFrame, name: str | None) -> NDArray[np.int64] | None:

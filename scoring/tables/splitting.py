@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 
 from scoring.errors import ScoringInputError
+from scoring.tables.columns import require_column
 from scoring.tables.reading.file_types import join_values
 
 Usage = Literal["Public", "Private", "Ignored"]
@@ -42,11 +43,7 @@ def read_usage(table: pl.DataFrame, column: str) -> pl.Series:
     >>> read_usage(pl.DataFrame({"split": ["public", "PRIVATE"]}), "split").to_list()
     ['Public', 'Private']
     """
-    if column not in table.columns:
-        raise ScoringInputError(
-            "missing_column", ascii(column), "there is no such column", f"use one of {join_values(table.columns)}"
-        )
-    values = table[column].cast(pl.String).str.strip_chars().str.to_titlecase()
+    values = require_column(table, column).cast(pl.String).str.strip_chars().str.to_titlecase()
     others = table[column].filter(~values.is_in(USAGES) | values.is_null())
     if len(others):
         what = f"it holds {join_values([ascii(value) for value in others.unique().to_list()])}"
@@ -71,10 +68,8 @@ def with_usage(
     if not 0 < fraction < 1:
         raise ScoringInputError("bad_parameter", "fraction", f"it is {fraction}", "give a number between 0 and 1")
     for name in (stratify, group):
-        if name is not None and name not in table.columns:
-            raise ScoringInputError(
-                "missing_column", ascii(name), "there is no such column", f"use one of {join_values(table.columns)}"
-            )
+        if name is not None:
+            require_column(table, name)
     units = _codes(table[group]) if group else np.arange(table.height)
     strata = _strata(table[stratify]) if stratify else np.zeros(table.height, dtype=np.int64)
     public = _draw_public(units, strata, fraction, np.random.default_rng(seed))
@@ -82,7 +77,7 @@ def with_usage(
         raise ScoringInputError(
             "bad_parameter", "fraction", "one part would have no rows", "choose another fraction or grouping"
         )
-    return table.with_columns(pl.Series(USAGE, np.where(public, "Public", "Private").tolist()))
+    return _with_marks(table, public)
 
 
 def read_instants(column: pl.Series) -> pl.Series | None:
@@ -118,11 +113,7 @@ def with_usage_by_time(table: pl.DataFrame, *, column: str, cut: datetime) -> pl
     >>> with_usage_by_time(table, column="day", cut=datetime(2026, 5, 2))["Usage"].to_list()
     ['Public', 'Private']
     """
-    if column not in table.columns:
-        raise ScoringInputError(
-            "missing_column", ascii(column), "there is no such column", f"use one of {join_values(table.columns)}"
-        )
-    instants = read_instants(table[column])
+    instants = read_instants(require_column(table, column))
     if instants is None:
         what = "not all of its values are dates"
         raise ScoringInputError("bad_parameter", ascii(column), what, "write each as 2026-05-01 or 2026-05-01T10:00")
@@ -131,10 +122,11 @@ def with_usage_by_time(table: pl.DataFrame, *, column: str, cut: datetime) -> pl
         values: list[datetime] = instants.to_list()
         what = f"one part would have no rows: they are from {min(values)} to {max(values)}"
         raise ScoringInputError("bad_parameter", "cut", what, "choose an instant between the two")
-    names = pl.DataFrame({"public": is_public}).select(
-        pl.when("public").then(pl.lit("Public")).otherwise(pl.lit("Private")).alias(USAGE)
-    )
-    return table.with_columns(names[USAGE])
+    return _with_marks(table, is_public.to_numpy())
+
+
+def _with_marks(table: pl.DataFrame, public: np.typing.NDArray[np.bool_]) -> pl.DataFrame:
+    return table.with_columns(pl.Series(USAGE, np.where(public, "Public", "Private").tolist()))
 
 
 def _draw_public(

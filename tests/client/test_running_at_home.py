@@ -18,8 +18,8 @@ from podium.cli import main
 from podium.client import Client
 from podium.commands.running import show
 from podium.errors import InvalidInput, PodiumError
+from podium.files import packed
 from podium.output import write_json
-from podium.parts import packed
 from podium.rehearsal import MIRROR_UNREACHABLE, Verdict, require_mirror
 from tests.client.conftest import make_token
 from tests.scenario import CODE, Scenario, zip_bytes

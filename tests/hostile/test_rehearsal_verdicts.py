@@ -27,7 +27,7 @@ from competitions.submissions.states import Kind
 from competitions.teams.models import Membership
 from competitions.teams.services import register
 from core.refusals import InvalidFile
-from files.environment import NOTHING, OwnEnvironment
+from files.code_check import NOTHING, OwnEnvironment
 from podium.client import Client
 from podium.errors import InvalidInput
 from podium.rehearsal import FILE_INVALID, Verdict, rehearse

@@ -79,7 +79,7 @@ def run(
     """
     with needing("run"):
         from files.bundles.local_jobs import local_jobs
-        from files.environment import OwnEnvironment
+        from files.code_check import OwnEnvironment
         from podium.rehearsal import require_environment
         from workers.local import has_gpu, run_locally
     own = OwnEnvironment(weights, own_image, mirror)

@@ -43,7 +43,7 @@ def run(
     Image, limits and verdict are the site's, containers are on this machine.
     """
     with needing("run"):
-        from files.environment import OwnEnvironment
+        from files.code_check import OwnEnvironment
         from podium.rehearsal import rehearse
     own = OwnEnvironment(weights, image, mirror)
     verdict = rehearse(client(profile), slug, path, phase=phase, own=own, calibrate=calibrate)

@@ -13,9 +13,9 @@ from podium.client import Client
 from podium.commands.options import AsJson, Number, PhaseName, Profile, Slug, client, read_pairs
 from podium.commands.watching import watched
 from podium.errors import InvalidInput
+from podium.files import packed
 from podium.models import Kind, Submission
 from podium.output import describe, say, transfer_bar, write_json, write_list, write_result, write_table
-from podium.parts import packed
 
 app = typer.Typer()
 POLL_S = 2.0

@@ -1,8 +1,8 @@
 """Bundles by API: import one, export a competition as one."""
 
-from typing import Final, cast
+from typing import Final
 
-from django.http import Http404, HttpRequest, HttpResponseBase
+from django.http import Http404, HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
@@ -47,7 +47,7 @@ class Bundles(ApiView):
     def body_room(self, request: Request) -> int:  # type: ignore[override]  # what the address names
         """Room for a bundle, for those who may host. Raises `ORGANIZERS_ONLY`, or the refusal of an upload."""
         require_host(self.person())
-        return upload_room(cast("HttpRequest", request), self.person())
+        return upload_room(self.received, self.person())
 
     @extend_schema(operation_id="bundles_import", request=BundleIn, responses={202: OpenApiTypes.OBJECT})
     def post(self, request: Request) -> Response:
@@ -142,7 +142,7 @@ class ExportedFile(ExportView):
         export = self.export(pk)
         if export.file is None:
             raise Http404
-        return stored_response(cast("HttpRequest", request), export.file, file_name=export.file_name)
+        return stored_response(self.received, export.file, file_name=export.file_name)
 
 
 def export_shape(export: BundleExport) -> dict[str, object]:

@@ -1,9 +1,7 @@
 """Competitions, registration, teams and invitations."""
 
-from typing import cast
-
 from django.db.models import Q
-from django.http import Http404, HttpRequest, HttpResponseBase
+from django.http import Http404, HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
@@ -76,7 +74,7 @@ class PhaseFile(ApiView):
             raise Http404
         if not Competition.objects.managed_by(user).filter(pk=phase.competition_id).exists():
             services.require_registration(user=user, competition=phase.competition)
-        return stored_response(cast("HttpRequest", request), resource.file, file_name=resource.file_name)
+        return stored_response(self.received, resource.file, file_name=resource.file_name)
 
 
 class RegistrationView(ApiView):

@@ -3,7 +3,6 @@
 from typing import Any
 
 from django.db.models import QuerySet
-from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
@@ -41,18 +40,12 @@ class DiscussionView(ApiView):
     def topic(self, slug: str, pk: int) -> Topic:
         """A topic that the asker may read; any other does not exist."""
         competition, user = self.discussion(slug), self.request.user
-        topic = find_topic(competition, pk, user, is_organizer=organizes_competition(user, competition))
-        if topic is None:
-            raise Http404
-        return topic
+        return find_topic(competition, pk, user, is_organizer=organizes_competition(user, competition))
 
     def readable_post(self, slug: str, pk: int) -> Post:
         """A post whose text the asker may read; any other does not exist."""
         competition, user = self.discussion(slug), self.request.user
-        post = find_post(competition, pk, user, is_organizer=organizes_competition(user, competition))
-        if post is None:
-            raise Http404
-        return post
+        return find_post(competition, pk, user, is_organizer=organizes_competition(user, competition))
 
 
 class Topics(DiscussionView):

@@ -1,9 +1,9 @@
 """Competitions as code: pull the live one as a folder; push a folder, which is compared, then applied."""
 
 from datetime import UTC
-from typing import Final, cast
+from typing import Final
 
-from django.http import Http404, HttpRequest, HttpResponseBase
+from django.http import Http404, HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
@@ -70,7 +70,7 @@ class CompetitionDocumentFile(CodeView):
         stored = next((file for file in self.document(slug).stored.values() if file.sha256 == sha256), None)
         if stored is None:
             raise Http404
-        return stored_response(cast("HttpRequest", request), stored, file_name=sha256)
+        return stored_response(self.received, stored, file_name=sha256)
 
 
 class PublishIn(serializers.Serializer[None]):

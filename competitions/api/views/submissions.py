@@ -1,10 +1,10 @@
 """Submissions: make, list, follow, cancel, download."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from django.db.models import Prefetch, QuerySet
-from django.http import Http404, HttpRequest, HttpResponseBase
+from django.http import Http404, HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
@@ -106,7 +106,7 @@ class SubmissionList(SubmissionView):
 
     def body_room(self, request: Request) -> int:  # type: ignore[override]  # what the address names
         """Room for a submission's file. Raises the refusal of an upload."""
-        return upload_room(cast("HttpRequest", request), self.person())
+        return upload_room(self.received, self.person())
 
     @extend_schema(
         operation_id="submissions_list",
@@ -397,7 +397,7 @@ class SubmissionDownload(SubmissionView):
     @extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})
     def get(self, request: Request, pk: int) -> HttpResponseBase:
         submission = self.submission(pk)
-        return stored_response(cast("HttpRequest", request), submission.file, file_name=submission.file_name)
+        return stored_response(self.received, submission.file, file_name=submission.file_name)
 
 
 class PhaseSmoke(ApiView):

@@ -1,10 +1,9 @@
 """Resumable uploads: announce, send parts, ask how far it came."""
 
 from collections.abc import Mapping
-from typing import Any, Final, cast
+from typing import Any, Final
 from uuid import UUID
 
-from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
@@ -71,7 +70,7 @@ class UploadDetail(ApiView):
         """Bytes that are left of the upload. Raises `OFFSET_MISSING`, `WRONG_OFFSET` or `UPLOAD_TOO_LARGE`."""
         upload = self.upload(key)
         require_offset(upload, _upload_offset(request))
-        size_bytes = upload.received_bytes + announced_bytes(cast("HttpRequest", request))
+        size_bytes = upload.received_bytes + announced_bytes(self.received)
         if size_bytes > upload.size_bytes:
             raise UPLOAD_TOO_LARGE(size_bytes=size_bytes, limit_bytes=upload.size_bytes)
         return upload.size_bytes - upload.received_bytes

@@ -1,10 +1,9 @@
 """Codabench's calls on many submissions, and those that Podium refuses as it deletes nothing."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from django.db.models import QuerySet
-from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from rest_framework.request import Request
@@ -131,14 +130,12 @@ class DownloadMany(NamedSubmissions):
 
     def post(self, request: Request) -> Response:
         self.person()
-        files = [
-            {
-                "name": f"{submission.pk}_{submission.file_name}",
-                "url": address(cast("HttpRequest", request), "codabench:file", submission.pk),
-            }
-            for submission in self.named()
-        ]
-        return Response(files)
+        return Response(
+            [
+                {"name": f"{sent.pk}_{sent.file_name}", "url": address(self.received, "codabench:file", sent.pk)}
+                for sent in self.named()
+            ]
+        )
 
 
 class KeptView(RobotView):
@@ -169,10 +166,7 @@ class CompetitionFiles(RobotView):
         competition = get_object_or_404(Competition.objects.managed_by(user), pk=pk)
         sent = BundleImport.objects.filter(competition=competition, kind=BundleImport.Kind.COMPETITION).first()
         dumps = [
-            {
-                "name": name,
-                "url": address(cast("HttpRequest", request), "codabench:dump-file", competition.pk, keys, user.pk),
-            }
+            {"name": name, "url": address(self.received, "codabench:dump-file", competition.pk, keys, user.pk)}
             for keys, name in enumerate((f"{competition.slug}.zip", f"{competition.slug}-keys.zip"))
         ]
         return Response({"bundle": {"key": str(sent.pk), "name": sent.file_name} if sent else None, "dumps": dumps})

@@ -171,10 +171,8 @@ def competition_change(competition: Competition, form: Mapping[str, object], by:
         if name in form and (name != "docker_image" or form[name] != competition.image_name):  # shown, maybe the site's
             setattr(competition, field, str(form[name] or ""))
     if "registration_auto_approve" in form:
-        policy, is_open = (
-            Competition.RegistrationPolicy,
-            _truth("registration_auto_approve", form["registration_auto_approve"]),
-        )
+        is_open = _truth("registration_auto_approve", form["registration_auto_approve"])
+        policy = Competition.RegistrationPolicy
         competition.registration_policy = policy.OPEN if is_open else policy.APPROVAL
     try:
         change_competition(competition, now=timezone.now(), confirmed=form.get("confirmed", ""))

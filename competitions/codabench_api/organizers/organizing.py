@@ -1,6 +1,6 @@
 """Codabench's calls on fact sheets, tasks, queues, participants, quota and dumps."""
 
-from typing import Final, NoReturn, cast
+from typing import Final, NoReturn
 
 from django.conf import settings
 from django.db.models import QuerySet
@@ -73,7 +73,7 @@ class UploadTask(RobotView):
     def body_room(self, request: Request) -> int:  # type: ignore[override]  # what the address names
         """Room for a task's zip, for hosts. Raises `ORGANIZERS_ONLY` or the refusal of an upload."""
         require_host(self.person())
-        return upload_room(cast("HttpRequest", request), self.person())
+        return upload_room(self.received, self.person())
 
     def post(self, request: Request) -> Response:
         user = self.person()
@@ -271,7 +271,7 @@ class Dump(RobotView):
         competition = get_object_or_404(Competition.objects.managed_by(user), pk=pk)
         keys = self.word("keys_instead_of_files").lower() in ("true", "1", "on")
         export_begin(competition=competition, by=user, with_files=not keys, now=timezone.now())
-        url = address(cast("HttpRequest", request), "codabench:dump-file", competition.pk, int(keys), user.pk)
+        url = address(self.received, "codabench:dump-file", competition.pk, int(keys), user.pk)
         refusals = codabench_refusals(competition, with_files=not keys, by=user)
         warnings = [*(f"Codabench refuses this bundle: {reason}" for reason in refusals), *codabench_gaps(competition)]
         return Response({"status": "Success", "url": url, "warnings": warnings}, status=201)

@@ -6,7 +6,7 @@ from typing import Final
 import structlog
 from django.db.models import Count, Q
 
-from accounts.mail import mail_person
+from accounts.outbox import mail_person
 from competitions.catalog.models import Phase
 from competitions.runs.models import ScoringErrorNotice
 from competitions.submissions.models import Submission

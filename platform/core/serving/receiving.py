@@ -27,9 +27,8 @@ from core.refusals import Refusal, RefusalKind
 UNASKED_BYTES: Final = 64 * 1024
 SPOOL_PREFIX: Final = "receiving-"
 FORM_FILE: Final = ".upload"  # in the names that Django gives
-ASKING: Final = (
-    "podium.asking"  # in the WSGI environment: answer `Admitted` in place of the view, without reading the body
-)
+# In the WSGI environment: answer `Admitted` in place of the view, without reading the body.
+ASKING: Final = "podium.asking"
 
 Room = Callable[..., int | None]
 View = TypeVar("View", bound=Callable[..., HttpResponseBase])

@@ -28,12 +28,9 @@ _QUOTED: Final = re.compile(r'"[^"]*"')
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 _DECIMAL_COMMA: Final = r"^(\s*[+-]?\d*),(\d+(?:[eE][+-]?\d+)?\s*)$"
 _THOUSANDS: Final = r"^\s*[+-]?[1-9]\d{0,2},\d{3}\s*$"  # or a decimal comma: nobody can tell
-
-
 _GROUPED: Final = r"\s*[+-]?\d{1,3}(?:[,.'\u2019\u00a0\u202f ]\d{3})+(?:[.,]\d+)?\s*"
-_GROUPED_SURELY: Final = (
-    r"\s*[+-]?\d{1,3}(?:[,'\u2019\u00a0\u202f]\d{3})+(?:\.\d+)?\s*"  # no list of numbers, no version
-)
+# No list of numbers, no version.
+_GROUPED_SURELY: Final = r"\s*[+-]?\d{1,3}(?:[,'\u2019\u00a0\u202f]\d{3})+(?:\.\d+)?\s*"
 _SEPARATOR_OF_THOUSANDS: Final = "[,.'\u2019\u00a0\u202f ]"
 _PLAIN: Final = r"\s*[+-]?\d+(?:[.,]\d+)?(?:[eE][+-]?\d+)?\s*"
 

@@ -1,8 +1,4 @@
-"""The format of a table, by its name and its first bytes: nothing here reads a table.
-
-The name and the first bytes must agree. What a compressed file unpacks to is counted while it is written down, and
-refused past a limit; a Parquet file's number of rows is read first.
-"""
+"""The format of a table, by its name and its first bytes: nothing here reads a table."""
 
 import re
 from collections.abc import Sequence
@@ -54,12 +50,16 @@ def table_format(filename: str) -> Format:
     'csv'
     """
     require_no_spreadsheet(filename)
-    name = PurePath(filename.lower())
-    plain = PurePath(name.stem) if name.suffix in (".gz", ".zst") else name
-    if plain.suffix not in _ENDINGS:
+    if (ending := _plain_ending(filename)) not in _ENDINGS:
         right = f"use {', '.join(sorted(_ENDINGS))}, perhaps with .gz or .zst behind, or one such file in a .zip"
         raise ScoringInputError("wrong_file_name", ascii(filename[:120]), "its ending is none of a table", right)
-    return _ENDINGS[plain.suffix]
+    return _ENDINGS[ending]
+
+
+def _plain_ending(filename: str) -> str:
+    """The ending without that of a packing."""
+    name = PurePath(filename.lower())
+    return PurePath(name.stem).suffix if name.suffix in (".gz", ".zst") else name.suffix
 
 
 def packed_table_format(names: Sequence[str]) -> Format:
@@ -85,8 +85,7 @@ def require_no_spreadsheet(filename: str) -> None:
     Traceback (most recent call last):
     scoring.errors.ScoringInputError: 'p.xlsx': it is a spreadsheet; in Excel, choose Save As and then CSV UTF-8 (Comma delimited).
     """
-    name = PurePath(filename.lower())
-    if (PurePath(name.stem) if name.suffix in (".gz", ".zst") else name).suffix in _SPREADSHEETS:
+    if _plain_ending(filename) in _SPREADSHEETS:
         raise _spreadsheet(filename)
 
 
@@ -106,8 +105,7 @@ def is_table_name(filename: str) -> bool:
     >>> is_table_name("predictions.csv.gz"), is_table_name("model.py")
     (True, False)
     """
-    name = PurePath(filename.lower())
-    return (PurePath(name.stem) if name.suffix in (".gz", ".zst") else name).suffix in _ENDINGS
+    return _plain_ending(filename) in _ENDINGS
 
 
 def table_ending(filename: str) -> str:
@@ -140,14 +138,13 @@ def require_content(path: Path, name: str) -> None:
     ending = PurePath(name).suffix.lower()
     promised = _BEGINNINGS.get(ending)
     held = next((what for magic, what in _MAGIC.items() if start.startswith(magic)), "something else")
+    what = ""
     if promised is not None and not start.startswith(promised):
-        raise ScoringInputError(
-            "unknown_format", ascii(name), f"the name ends in {ending}, but the file is {held}", "name it by what it is"
-        )
-    if promised is None and held != "something else":
-        raise ScoringInputError(
-            "unknown_format", ascii(name), f"the file is {held}, which its name does not say", "name it by what it is"
-        )
+        what = f"the name ends in {ending}, but the file is {held}"
+    elif promised is None and held != "something else":
+        what = f"the file is {held}, which its name does not say"
+    if what:
+        raise ScoringInputError("unknown_format", ascii(name), what, "name it by what it is")
 
 
 def is_extra(name: str) -> bool:

@@ -162,7 +162,7 @@ def read_source(source: Source, *, types: Types | None = None, as_text: bool = F
     [('007',)]
     """
     try:
-        table = _READERS[source.format](source, types or {}, as_text)
+        table = _read(source, types or {}, as_text)
     except ScoringInputError:
         raise
     except _UNREADABLE as error:
@@ -273,12 +273,20 @@ def _zip(path: Path) -> Iterator[tuple[IO[bytes], str]]:
 _UNPACK: Final[dict[str, Callable[[Path], Any]]] = {".gz": _gzip, ".zst": _zstd, ".zip": _zip}
 
 
-def _read_text(source: Source, types: Types, as_text: bool) -> pl.DataFrame:
-    return read_delimited(source.path, is_tsv=source.format == "tsv", types=types, as_text=as_text)
+def _read(source: Source, types: Types, as_text: bool) -> pl.DataFrame:
+    match source.format:
+        case "csv" | "tsv" as kind:
+            return read_delimited(source.path, is_tsv=kind == "tsv", types=types, as_text=as_text)
+        case "parquet":
+            return _read_parquet(source.path)
+        case "jsonl":
+            return pl.read_ndjson(source.path, infer_schema_length=None)
+        case "npz":
+            return _read_arrays(source.path)
 
 
-def _read_parquet(source: Source, types: Types, as_text: bool) -> pl.DataFrame:
-    scan = pl.scan_parquet(source.path, glob=False)
+def _read_parquet(path: Path) -> pl.DataFrame:
+    scan = pl.scan_parquet(path, glob=False)
     rows, width = scan.select(pl.len()).collect().item(), len(scan.collect_schema())
     if rows * width * 8 > LIMIT_BYTES:
         raise ScoringInputError("too_large", "the table", f"it has {rows:,} rows", "give a smaller one")
@@ -286,17 +294,13 @@ def _read_parquet(source: Source, types: Types, as_text: bool) -> pl.DataFrame:
     return scan.collect()
 
 
-def _read_json_lines(source: Source, types: Types, as_text: bool) -> pl.DataFrame:
-    return pl.read_ndjson(source.path, infer_schema_length=None)
-
-
-def _read_arrays(source: Source, types: Types, as_text: bool) -> pl.DataFrame:
-    with zipfile.ZipFile(source.path) as archive:
+def _read_arrays(path: Path) -> pl.DataFrame:
+    with zipfile.ZipFile(path) as archive:
         if sum(item.file_size for item in archive.infolist()) > LIMIT_BYTES:
             raise ScoringInputError("too_large", "the table", "its arrays are too large", "give smaller ones")
         for item in archive.infolist():
             _require_promised_size(archive, item)
-    with np.load(source.path, allow_pickle=False) as stored:
+    with np.load(path, allow_pickle=False) as stored:
         arrays = {name: np.asarray(stored[name]) for name in stored.files}
     return pl.DataFrame(dict(_columns_from(arrays)))
 
@@ -330,15 +334,6 @@ def _columns_from(arrays: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield from ((f"{name}_{place}", array[:, place]) for place in range(array.shape[1]))
         else:
             raise ScoringInputError("wrong_shape", ascii(name), f"it has {array.ndim} dimensions", "give one or two")
-
-
-_READERS: Final[dict[Format, Callable[[Source, Types, bool], pl.DataFrame]]] = {
-    "csv": _read_text,
-    "tsv": _read_text,
-    "parquet": _read_parquet,
-    "jsonl": _read_json_lines,
-    "npz": _read_arrays,
-}
 
 
 def write_table(table: pl.DataFrame, path: Path) -> Path:

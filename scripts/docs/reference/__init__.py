@@ -1,7 +1,10 @@
 """Pages that are made from the code."""
 
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
+from scripts.docs.markdown import REPOSITORY
 from scripts.docs.sources import DocsInvalid
 
 
@@ -16,7 +19,6 @@ def write_reference(folder: Path) -> None:
     from scripts.docs.reference.program import program_page
     from scripts.docs.reference.protocol import protocol_page
     from scripts.docs.reference.python import scoring_page
-    from scripts.docs.reference.settings import undocumented_settings
 
     if faults := list(undocumented_settings()):
         raise DocsInvalid("\n".join(faults))
@@ -31,6 +33,18 @@ def write_reference(folder: Path) -> None:
     }
     for name, write in pages.items():
         (folder / f"{name}.md").write_text(write())
+
+
+def undocumented_settings() -> Iterator[str]:
+    """A sentence for each setting of the site, of a competition or of its parts that no page names."""
+    from competitions.bundles.reference import settings_page
+
+    if (REPOSITORY / "docs" / "settings.md").read_text() != settings_page():
+        yield "docs/settings.md: a setting of a competition or of its parts was changed since. `make derived` writes it anew."
+    named = set(re.findall(r"[A-Z][A-Z_]+", (REPOSITORY / "docs" / "administrators.md").read_text()))
+    read = re.findall(r'env\.\w+\(\s*"([A-Z_]+)"', (REPOSITORY / "platform" / "config" / "settings.py").read_text())
+    for name in sorted(set(read) - named):
+        yield f"docs/administrators.md: the setting {name} of platform/config/settings.py stands in no table."
 
 
 def missing_help(pages: Path) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -187,7 +188,7 @@ def test_tables_of_a_winner_are_compared_by_id() -> None:
     sent = read_predictions(store_bytes(b"id,price,kind\n1,1.5,a\n2,2.5,b\n"), "predictions.csv", schema)
     output = zip_bytes({"run.log": "done", "submission.csv": "id,price,kind\n2,2.5,b\n1,2.0,a\n"})
     reproduction = read_predictions(store_bytes(output), "predictions.zip", schema)
-    assert compare(reproduction, sent).as_dict() == {
+    assert asdict(compare(reproduction, sent)) == {
         "rows": 2,
         "equal_share": 0.5,
         "mae": 0.25,

@@ -9,7 +9,7 @@ import pytest
 
 from files.bundles.cli import main
 from files.bundles.local_jobs import PUBLIC_INDEX, local_jobs
-from files.environment import NOTHING, OwnEnvironment
+from files.code_check import NOTHING, OwnEnvironment
 from workers.protocol.jobs import BuiltEnvironment, Job, PullPolicy, StagedFile
 
 LOCK = f"small==1.0 --hash=sha256:{'0' * 64}\n"

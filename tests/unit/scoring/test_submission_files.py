@@ -11,6 +11,7 @@ import tracemalloc
 import zipfile
 import zlib
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,7 @@ def test_what_is_written_is_read_back_unchanged(dataset: str, split: str, tmp_pa
         np.testing.assert_array_equal(array, arrays[name])
     report = submissions.check(path, dataset, split, rows=50)
     assert report.rows == 50
-    assert json.dumps(report.as_dict())
+    assert json.dumps(asdict(report))
 
 
 @pytest.mark.parametrize(("dataset", "split"), EVERY_FILE)

@@ -47,18 +47,12 @@ def discussion_visit(request: HttpRequest, slug: str) -> Visit:
 
 def read_topic(visited: Visit, pk: int) -> Topic:
     """A topic that this person may read; any other does not exist."""
-    topic = reading.find_topic(visited.competition, pk, visited.user, is_organizer=visited.is_organizer)
-    if topic is None:
-        raise Http404
-    return topic
+    return reading.find_topic(visited.competition, pk, visited.user, is_organizer=visited.is_organizer)
 
 
 def read_post(visited: Visit, pk: int) -> Post:
     """A post whose text this person may read; any other does not exist."""
-    post = reading.find_post(visited.competition, pk, visited.user, is_organizer=visited.is_organizer)
-    if post is None:
-        raise Http404
-    return post
+    return reading.find_post(visited.competition, pk, visited.user, is_organizer=visited.is_organizer)
 
 
 def may_write(visited: Visit) -> bool:
