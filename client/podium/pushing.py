@@ -198,7 +198,9 @@ def exported(
         time.sleep(POLL_S)
         export = Export.model_validate(site.get(f"exports/{export.id}/"))
     if export.url is None:
-        raise Refused("The bundle could not be written by a fault of the site. Try again later.", code="export_failed")
+        raise Refused(
+            "The bundle could not be written because of an error of the site. Try again later.", code="export_failed"
+        )
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / Path(export.file_name).name
     part = target.with_name(f"{target.name}.part")

@@ -27,7 +27,7 @@ SIZES: Final = {"large": 1600, "small": SMALL_WIDTH, "is_lossless": False}
 IMAGES_A_DAY: Final = 20  # of one person
 LEFT_AFTER: Final = timedelta(days=2)  # an image that no post shows goes
 ATTACHED: Final = re.compile(r"attached/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
-OURS: Final = "It could not be read by a fault of ours. Upload it again."
+OURS: Final = "It could not be read because of an error on our side. Upload it again."
 
 
 def attached_key(source: str) -> UUID | None:

@@ -59,7 +59,7 @@ CHECK = jobs.Job(JOB, waiting=waiting, perform=file_check, queue=jobs.Queue.LONG
 def _check_file(file: EnvironmentFile, claimed: Claim) -> dict[str, object]:
     """The fields of the row once it is checked."""
     if file.attempts > settings.BACKGROUND_ATTEMPTS:
-        return _refusal(LOST, "The file could not be checked, by a fault on our side. Upload it again.")
+        return _refusal(LOST, "The file could not be checked because of an error on our side. Upload it again.")
     if file.upload is None:
         return _refusal("upload_expired", UploadExpired().detail)
     try:

@@ -28,7 +28,9 @@ from core.background.rows import Claim, claims
 log = structlog.get_logger(__name__)
 RECOGNITION_JOB: Final = "draft-file"
 TOO_WIDE: Final = "It has more columns, or longer names of columns, than this site can list. Upload a table with fewer."
-OURS: Final = "It could not be read by a fault of ours; the administrators find it in the log. Upload it again."
+OURS: Final = (
+    "It could not be read because of an error on our side; the administrators find it in the log. Upload it again."
+)
 MAX_DRAFTS: Final = 30
 MAX_CHARS: Final = 200_000  # of the texts of one step
 

@@ -34,7 +34,9 @@ log = structlog.get_logger(__name__)
 SOLUTION_JOB: Final = "new-solution"
 FILE_NAME: Final = "reference_data.zip"
 REASON: Final = "The solution had faults, which are corrected."  # public once it is applied; organizers say more there
-OURS: Final = "It could not be read by a fault of ours; the administrators find it in the log. Upload it again."
+OURS: Final = (
+    "It could not be read because of an error on our side; the administrators find it in the log. Upload it again."
+)
 State = NewSolution.State
 
 

@@ -82,7 +82,7 @@ def _given_up(check: FileCheck) -> Verdict | None:
         FileCheck.Status.GIVEN_UP,
         reason=Reason.INFRASTRUCTURE,
         code="check_lost",
-        detail=f"The file could not be checked: {settings.BACKGROUND_ATTEMPTS} attempts broke off by a fault on our side.",
+        detail=f"The file could not be checked: {settings.BACKGROUND_ATTEMPTS} attempts broke off because of an error on our side.",
     )
 
 

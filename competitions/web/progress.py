@@ -99,7 +99,7 @@ def _queued(run: Run, position: QueuePosition | None, now: datetime) -> Progress
     if run.queue.is_paused:
         sentence = f"Waiting at place {position.place}; the organizers have paused the queue"
     elif run.not_before > now and run.attempt > 1:
-        sentence = f"Waiting for attempt {run.attempt}, after a fault on our side"
+        sentence = f"Waiting for attempt {run.attempt}, after an error on our side"
     return Progress(
         sentence=sentence,
         position=position.place,

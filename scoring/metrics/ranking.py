@@ -139,8 +139,6 @@ def group_gain(rows: Rows, *, k: int) -> float:
 
     Equal scores share their places' discounts. Groups without a relevant row are left out.
 
-    Groups without a relevant row are left out.
-
     >>> round(group_gain(Rows(np.array([1.0, 0.0, 2.0]), np.array([0.2, 0.9, 0.4]), group=np.array([0, 0, 1])), k=2), 4)
     0.8155
     """

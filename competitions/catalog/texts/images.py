@@ -30,7 +30,9 @@ SIZES: Final = {  # widths, at most; phones are shown a second image on pages
 }
 MAX_IMAGES: Final = 200
 MAX_TOTAL_BYTES: Final = 200 * 1024**2
-OURS: Final = "It could not be read by a fault of ours; the administrators find it in the log. Upload it again."
+OURS: Final = (
+    "It could not be read because of an error on our side; the administrators find it in the log. Upload it again."
+)
 
 IMAGES_FULL: Final = RefusalKind(
     413,

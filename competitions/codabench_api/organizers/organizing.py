@@ -38,7 +38,7 @@ from core.refusals import NotAllowed
 ASK_AGAIN_S: Final = 5
 EXPORT_WAITS: Final = "The bundle is still being written. Ask again in a few seconds."
 EXPORT_FAILED: Final = (
-    "The bundle could not be written by a fault of this site. Ask again in a minute, or tell the administrators."
+    "The bundle could not be written: an error of this site. Ask again in a minute, or tell the administrators."
 )
 
 

@@ -26,7 +26,7 @@ from core.refusals import Refusal
 
 log = structlog.get_logger(__name__)
 State = Proposal.State
-OURS: Final = "It could not be done by a fault of ours; the administrators find it in the log."
+OURS: Final = "It could not be done because of an error on our side; the administrators find it in the log."
 COMPARED_EVERY: Final = timedelta(minutes=1)  # while submissions keep coming
 SETTLED_AFTER: Final = timedelta(hours=1)  # an applied one: what ran at that moment has ended, or is tried again
 

@@ -38,7 +38,7 @@ EXPLAINED: Final = {
     "Agents, text files and Codabench": "Who submits beside people, and how files are checked and run.",
     "A board that grows by datasets": "Leave it empty unless teams submit datasets, too.",
     "Smoke run": "Code runs on it before anything hidden is touched; teams may download all of its files, labels included.",
-    "Quota of a team": "What fails by a fault of the site or of the organizers is not counted.",
+    "Quota of a team": "What fails because of an error of the site or the organizers is not counted.",
     "Budget of a code submission": "What one run may use at most; prediction files need none of it.",
     "Own environment": "What teams may bring for their code. Images and requirements need settings of the queue, too.",
     "Scoring and queue": "What the scoring program may use, and whose turn comes first.",

@@ -107,7 +107,7 @@ def _visibility(phase: Phase, board: Leaderboard) -> str:
 
 def _quotas(subject: Conduct) -> Iterator[str]:
     yield from _by_phase(subject, _limits)
-    yield "What fails by a fault of the platform or of the organizers' programs counts towards no quota."
+    yield "What fails because of an error of the platform or the organizers' programs counts towards no quota."
 
 
 def _limits(phase: Phase) -> str:

@@ -71,7 +71,7 @@ class Stopped(Exception):
 
 
 class ChildFailed(Exception):
-    """The child ended without an answer by a fault of ours."""
+    """The child ended without an answer because of an error on our side."""
 
 
 def run_bounded(

@@ -190,7 +190,7 @@ def test_a_build_that_breaks_off_again_and_again_is_given_up(code: Guided) -> No
     CompetitionDraft.objects.update(attempts=3)
     run_background(at=code.site.now)
     code.draft.refresh_from_db()
-    assert (code.draft.build, "by a fault of ours" in code.draft.build_faults[0]) == (Build.FAILED, True)
+    assert (code.draft.build, "because of an error on our side" in code.draft.build_faults[0]) == (Build.FAILED, True)
 
 
 def test_what_is_published_is_neither_built_nor_thrown_away(code: Guided) -> None:

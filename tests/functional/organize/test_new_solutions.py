@@ -187,4 +187,4 @@ def test_a_comparison_that_breaks_off_again_and_again_is_given_up(correction: Co
     solution = solution_upload(task=correction.task, upload=upload, by=site.organizer, now=site.now)
     NewSolution.objects.filter(pk=solution.pk).update(attempts=3)
     run_background(at=site.now, only=SOLUTION.name)
-    assert "by a fault of ours" in correction.page()
+    assert "because of an error on our side" in correction.page()
