@@ -5,7 +5,6 @@ from urllib.parse import quote
 
 from django.contrib.auth.models import AnonymousUser
 from django.core.cache import caches
-from django.db.models import Prefetch
 from django.http import Http404, HttpResponseBase, HttpResponseNotModified
 from django.shortcuts import get_object_or_404
 from drf_spectacular.types import OpenApiTypes
@@ -23,15 +22,14 @@ from competitions.leaderboards.models import Commitment
 from competitions.leaderboards.reading.board import Cursor, board_page
 from competitions.leaderboards.reading.columns import page_columns, read_sort
 from competitions.leaderboards.reading.export import csv_response
-from competitions.leaderboards.reading.results import load_boards
+from competitions.leaderboards.reading.results import load_bare_boards, load_boards
 from competitions.leaderboards.reading.uncertainty import board_uncertainty, row_uncertainty
 from competitions.submissions.models import Dataset
 from competitions.winners.models import Place
 from competitions.winners.models import State as PlaceState
 
-# What says who sees a phase's boards, and which version they have; all else of it is read where a page is put together.
+# What says who sees a phase's boards; all else of it is read where a page is put together.
 SEEN_BY: Final = ("slug", "visibility", "revealed_at", "competition", "competition__slug", "competition__is_published")
-BOARD_SEEN_BY: Final = ("phase", "index", "key", "version", "visibility", "is_hidden", "has_sealed_keys")
 BOARD = OpenApiParameter("board", str, description="Key of a board of the phase; its main one where it is left out.")
 
 
@@ -43,8 +41,7 @@ class BoardView(ApiView):
     def board(self, slug: str, phase_slug: str, *, is_whole: bool = True) -> Leaderboard:
         """The requested board; one that is not whole has what names it, its version and who sees it."""
         phase = _phase(self.request.user, slug, phase_slug, is_whole=is_whole)
-        if is_whole:
-            load_boards([phase])
+        (load_boards if is_whole else load_bare_boards)([phase])
         key = self.request.query_params.get("board")
         board = next((candidate for candidate in phase.leaderboards.all() if not key or candidate.key == key), None)
         if board is None:
@@ -58,8 +55,7 @@ def _phase(user: User | AnonymousUser, slug: str, phase_slug: str, *, is_whole: 
     """A phase that the asker sees. Raises `Http404`."""
     rows = Phase.objects.select_related("competition")
     if not is_whole:
-        boards = Prefetch("leaderboards", Leaderboard.objects.only(*BOARD_SEEN_BY))
-        rows = rows.only(*SEEN_BY).prefetch_related(boards)
+        rows = rows.only(*SEEN_BY)
     phase = get_object_or_404(rows, competition__slug=slug, slug=phase_slug)
     if not phase.competition.is_visible_to(user):
         raise Http404
