@@ -36,11 +36,10 @@ class Tool:
 
     @property
     def schema(self) -> Schema:
-        """The arguments as JSON Schema, those in the address first."""
-        named = {name: IN_ADDRESSES[name] for name in self.in_address.values() if name in IN_ADDRESSES}
+        """The arguments as JSON Schema."""
         return {
             "type": "object",
-            "properties": named | self.arguments,
+            "properties": self.arguments,
             "required": self.required,
             "additionalProperties": False,
         }
@@ -92,11 +91,8 @@ def _number(description: str) -> Schema:
 
 
 COMPETITION: Final = _text("Slug of the competition, as `list_competitions` answers it.")
-IN_ADDRESSES: Final = {
-    "competition": COMPETITION,
-    "phase": _text("Slug of the phase, as `get_competition` answers it."),
-    "submission": _number("Number of the submission."),
-}
+PHASE: Final = _text("Slug of the phase, as `get_competition` answers it.")
+SUBMISSION: Final = _number("Number of the submission.")
 BOARD: Final = _text("Key of a board of the phase; its main one where it is left out.")
 CURSOR: Final = _text("Of the page to go on at: from `next_cursor`, or from `cursor=` in the address `next`.")
 SLUG: Final = {"slug": "competition"}
@@ -149,6 +145,7 @@ TOOLS: Final = (
         "A competition",
         "A competition with its phases, their settings and limits, and the version of its rules.",
         "api:competition",
+        arguments={"competition": COMPETITION},
         in_address=SLUG,
         is_public=True,
         authors="organizers",
@@ -158,7 +155,7 @@ TOOLS: Final = (
         "A page of a competition",
         "A page as Markdown: overview, data, rules, how-it-is-run, or a page of the organizers by its slug. Read the rules first.",
         "web:page-markdown",
-        arguments={"page": _text("Name of the page, as `rules`.")},
+        arguments={"competition": COMPETITION, "page": _text("Name of the page, as `rules`.")},
         in_address={"slug": "competition", "name": "page"},
         is_public=True,
     ),
@@ -167,6 +164,7 @@ TOOLS: Final = (
         "Files of a competition",
         "Public data and starting kits, with sizes, digests and addresses. A download needs your token and accepted rules.",
         "api:files",
+        arguments={"competition": COMPETITION},
         in_address=SLUG,
         is_public=True,
         authors="organizers",
@@ -176,6 +174,7 @@ TOOLS: Final = (
         "Questions of a fact sheet",
         "The questions that a submission to the phase answers.",
         "api:fact-sheet",
+        arguments={"competition": COMPETITION, "phase": PHASE},
         in_address=OF_PHASE,
         is_public=True,
         authors="organizers",
@@ -185,7 +184,7 @@ TOOLS: Final = (
         "A leaderboard",
         "A page of a phase's board, best first, as everybody may see it.",
         "api:leaderboard",
-        arguments={"board": BOARD, "cursor": CURSOR},
+        arguments={"competition": COMPETITION, "phase": PHASE, "board": BOARD, "cursor": CURSOR},
         in_address=OF_PHASE,
         is_public=True,
         authors=EVERYBODY,
@@ -195,7 +194,7 @@ TOOLS: Final = (
         "Topics of the discussion",
         "Topics of a competition's discussion, those that were opened last first.",
         "api:topics",
-        arguments={"cursor": CURSOR},
+        arguments={"competition": COMPETITION, "cursor": CURSOR},
         in_address=SLUG,
         is_public=True,
         authors=EVERYBODY,
@@ -205,7 +204,7 @@ TOOLS: Final = (
         "A topic of the discussion",
         "The posts of a topic, in the order of time.",
         "api:topic-posts",
-        arguments={"topic": _number("Number of the topic."), "cursor": CURSOR},
+        arguments={"competition": COMPETITION, "topic": _number("Number of the topic."), "cursor": CURSOR},
         in_address={"slug": "competition", "pk": "topic"},
         is_public=True,
         authors=EVERYBODY,
@@ -215,6 +214,7 @@ TOOLS: Final = (
         "Your team",
         "Your team in a competition. You are registered by a person, who accepts the rules on the page Rules.",
         "api:team",
+        arguments={"competition": COMPETITION},
         in_address=SLUG,
         authors="participants",
     ),
@@ -223,6 +223,7 @@ TOOLS: Final = (
         "Submissions left",
         "Your team's submissions by period: allowed, used, left, and when more come.",
         "api:limits",
+        arguments={"competition": COMPETITION, "phase": PHASE},
         in_address=OF_PHASE,
     ),
     Tool(
@@ -243,6 +244,7 @@ TOOLS: Final = (
         "A submission",
         "A submission of your team with its runs, verdict and the scores that may be seen. Ask every 10 seconds at most.",
         "api:submission",
+        arguments={"submission": SUBMISSION},
         in_address=OF_SUBMISSION,
         authors=EVERYBODY,
     ),
@@ -251,6 +253,7 @@ TOOLS: Final = (
         "Logs of a submission",
         "The logs of a submission's runs that its team may read.",
         "api:submission-logs",
+        arguments={"submission": SUBMISSION},
         in_address=OF_SUBMISSION,
         authors="programs of organizers and participants",
     ),
@@ -259,6 +262,7 @@ TOOLS: Final = (
         "Receipt of a submission",
         "All that it takes to run a submission again: digests, image, limits, hardware, times.",
         "api:submission-receipt",
+        arguments={"submission": SUBMISSION},
         in_address=OF_SUBMISSION,
         authors=EVERYBODY,
     ),
@@ -277,7 +281,8 @@ TOOLS: Final = (
         "Cancel a submission of your team: at once while it waits, within seconds while it runs.",
         "api:submission-cancel",
         "POST",
-        in_address=OF_SUBMISSION,
+        {"submission": SUBMISSION},
+        OF_SUBMISSION,
         destroys=True,
         authors=EVERYBODY,
     ),
@@ -287,7 +292,7 @@ TOOLS: Final = (
         "Choose a submission for a board on which teams choose what counts.",
         "api:submission-board",
         "PUT",
-        {"board": _text("Key of the board.")},
+        {"submission": SUBMISSION, "board": _text("Key of the board.")},
         {"pk": "submission", "board_key": "board"},
         authors=EVERYBODY,
     ),
