@@ -130,13 +130,18 @@ def post(url: str, body: bytes, headers: Mapping[str, str]) -> int:
     try:
         path = target.parts.path or "/"
         full_path = f"{path}?{target.parts.query}" if target.parts.query else path
+        connection.connect()
+        if too_late.is_set():  # there was no connection to end yet
+            raise TimeoutError
         connection.request("POST", full_path, body, {"Host": target.parts.netloc, **headers}, preload_content=False)
         status = connection.getresponse().status
         if too_late.is_set():  # the half of an answer reads like a whole one
-            raise TimeoutError("timed out")
+            raise TimeoutError
         return status
     except (HTTPError, http.client.HTTPException, OSError, ValueError) as error:
-        raise NotReached(_in_words(error, target)) from error
+        # A connection that was hung up on fails in many ways, all for the same reason.
+        cause = TimeoutError() if too_late.is_set() else error
+        raise NotReached(_in_words(cause, target)) from error
     finally:
         watch.cancel()
         connection.close()

@@ -130,7 +130,8 @@ def own_machine(settings: LazySettings) -> None:
 
 
 @pytest.mark.usefixtures("own_machine")
-def test_a_target_that_drips_its_answer_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("seconds", [0.5, 0.0], ids=["while it answers", "before it is connected"])
+def test_a_target_that_drips_its_answer_is_hung_up_on(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     def drip(connection: socket.socket, over: threading.Event) -> None:
         connection.recv(65536)
         connection.sendall(b"HTTP/1.1 200 OK\r\n")
@@ -140,7 +141,7 @@ def test_a_target_that_drips_its_answer_is_hung_up_on(monkeypatch: pytest.Monkey
             except OSError:
                 return
 
-    monkeypatch.setattr(targets, "WHOLE_S", 0.5)
+    monkeypatch.setattr(targets, "WHOLE_S", seconds)
     began = time.monotonic()
     with listening(drip) as port, pytest.raises(NotReached, match="in time"):
         post(f"http://127.0.0.1:{port}/", b"{}", {})
