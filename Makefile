@@ -25,8 +25,7 @@ test-unit: ## Unit tests and doctests alone: no services, no Docker
 	@scripts/test.sh unit
 
 soak: venv ## The fault, cluster and hostile suites for longer and in all variants, the last on each engine, every demo, and examples in images of their own: each fault TRIALS times (default 5), at most MINUTES (default 60)
-	@scripts/system.sh test
-	@$(PYTHON) -m workers.images ensure
+	@scripts/machine.sh
 	@PODIUM_SOAK=1 PODIUM_FAULT_TRIALS=$(or $(TRIALS),5) timeout --signal=INT $(or $(MINUTES),60)m $(PYTHON) -m pytest -q tests/faults tests/cluster tests/hostile tests/integration/examples
 	@PODIUM_SOAK=1 timeout --signal=INT 30m $(PYTHON) -m pytest -q tests/integration/site/test_upgrades.py tests/integration/site/test_heavy_uploads.py tests/deployment/test_slow_clients.py
 	@for engine in podman gvisor; do PODIUM_SOAK=1 PODIUM_TEST_ENGINE=$$engine timeout --signal=INT 30m $(PYTHON) -m pytest -q tests/hostile || exit 1; done

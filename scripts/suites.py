@@ -2,10 +2,10 @@
 
     .venv/bin/python scripts/suites.py SUITE...
 
-Most suites wait more than they compute. So four run at a time (`PODIUM_SUITES_AT_ONCE`; 1 for one suite after the other).
-Beside them run those that compute alone, one after the other, at a low priority: they take what the others leave. The images
-of the Compose stack are built meanwhile. What a suite prints is shown in one piece when it has ended. Ctrl-C ends all that
-was started.
+Most suites wait more than they compute. So four run at a time (`PODIUM_SUITES_AT_ONCE`; 1 for one suite after the other), as
+soon as the machine has what they need. Beside them run those that compute alone, one after the other, at a low priority: they
+need nothing but Python, and take what the others leave. The images of the Compose stack are built meanwhile. What a suite prints
+is shown in one piece when it has ended. Ctrl-C ends all that was started.
 """
 
 import os
@@ -24,6 +24,7 @@ WAITING = ("integration", "deployment", "browser", "hostile", "client", "faults"
 COMPUTING = ("lint", "unit", "functional")  # the last keeps two cores busy to the end of everything
 SUITES = (*WAITING, *COMPUTING)
 NICED = (*COMPUTING, "images")
+PREPARING = {"machine": "scripts/machine.sh", "images": "scripts/stack.sh"}
 SAY_EVERY_S = 60.0
 PATIENCE_S = 60.0  # for what was interrupted to stop its servers and containers
 INTERRUPTED = 130
@@ -60,9 +61,9 @@ class Running:
 
 
 def command(name: str) -> list[str]:
-    """The command that runs a suite, or builds the images."""
+    """The command that runs a suite, prepares the machine, or builds the images."""
     niced = ["nice", "-n", "10"] if name in NICED else []
-    return [*niced, "scripts/stack.sh"] if name == "images" else [*niced, "scripts/suite.sh", name]
+    return [*niced, PREPARING[name]] if name in PREPARING else [*niced, "scripts/suite.sh", name]
 
 
 def say(text: str = "") -> None:
@@ -79,16 +80,20 @@ class Suites:
         self.at_once, self.logs, self.command = at_once, logs, command
         self.shows_live = at_once == 1 or len(self.due) == 1
         self.running: list[Running] = []
+        self.machine: Running | None = None
         self.images: Running | None = None
         self.summary: dict[str, str] = {}
         self.failed = False
 
     def run(self) -> int:
         """See all suites through; 0 when each of them passed."""
-        if "deployment" in self.due and self.at_once > 1:
-            self.images = self.start("images", self.logs / "images.log")
+        if not set(self.due).isdisjoint(WAITING):
+            say("test: preparing the machine")
+            self.machine = self.start("machine", self.logs / "machine.log")
         reported_at = time.monotonic()
         while self.due or self.running:
+            if self.machine is not None and self.machine.has_ended():
+                self.prepared(self.machine)
             while (name := self.next_name()) is not None:
                 self.due.remove(name)
                 self.begin(name)
@@ -104,12 +109,28 @@ class Suites:
             say(self.summary[name])
         return int(self.failed)
 
+    def prepared(self, machine: Running) -> None:
+        """Go on with the suites that waited for the machine; where it could not be prepared, they have failed."""
+        self.machine = None
+        if machine.process.returncode == 0:
+            say(f"test: the machine is prepared, after {time.monotonic() - machine.began:.0f} s")
+            if "deployment" in self.due and self.at_once > 1:
+                self.images = self.start("images", self.logs / "images.log")
+            return
+        say(machine.log.read_text(errors="replace").rstrip("\n") if machine.log else "")
+        say("test: this machine could not be prepared; the reason is above")
+        self.failed = True
+        for name in [name for name in self.due if name in WAITING]:
+            self.due.remove(name)
+            self.summary[name] = f"{name:<12} FAILED  it was not begun: the machine could not be prepared"
+
     def next_name(self) -> str | None:
         """The first suite that is due and that there is room for."""
-        if self.at_once == 1 and self.running:
+        if self.at_once == 1 and (self.running or self.machine):
             return None
         computing = sum(suite.name in COMPUTING for suite in self.running)
-        has_room = {True: computing < 1, False: len(self.running) - computing < self.at_once}
+        waiting = len(self.running) - computing
+        has_room = {True: computing < 1, False: self.machine is None and waiting < self.at_once}
         return next((name for name in self.due if has_room[name in COMPUTING]), None)
 
     def begin(self, name: str) -> None:
@@ -144,7 +165,7 @@ class Suites:
 
     def stop(self) -> None:
         """Interrupt what runs, as Ctrl-C would, and give it time to stop what it started itself."""
-        groups = [*self.running, *([self.images] if self.images else [])]
+        groups = [*self.running, *filter(None, [self.machine, self.images])]
         for group in groups:
             signal_group(group, signal.SIGINT)
         give_up = time.monotonic() + PATIENCE_S

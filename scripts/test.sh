@@ -17,25 +17,8 @@ for suite in "${suites[@]}"; do
     esac
 done
 
-# The runtime image is made while Python packages are installed.
-prepare() {
-    local needs=demo images=
-    [[ " ${suites[*]} " =~ \ (integration|client|deployment|hostile|faults|cluster|browser)\  ]] && needs=test
-    scripts/system.sh "$needs" && scripts/venv.sh create || return
-    if [ "$needs" = test ]; then
-        .venv/bin/python -m workers.images ensure </dev/null &
-        images=$!
-        trap 'kill "$images" 2>/dev/null' EXIT
-    fi
-    scripts/venv.sh dev || return
-    if [ -n "$images" ]; then wait "$images" || return; fi
-    trap - EXIT
-    if [[ " ${suites[*]} " == *" browser "* ]] && ! command -v chromium-headless-shell chromium google-chrome >/dev/null; then
-        .venv/bin/python -m playwright install --with-deps chromium </dev/null
-    fi
-}
-
+# Python and its packages are enough to begin with; scripts/suites.py prepares the machine for all other suites meanwhile.
 started=$SECONDS
-prepare || { echo "test: this machine could not be prepared; the reason is above" >&2; exit 1; }
-echo "test: prepared in $((SECONDS - started)) s"
+scripts/system.sh demo && scripts/venv.sh dev || { echo "test: this machine could not be prepared; the reason is above" >&2; exit 1; }
+echo "test: Python is ready after $((SECONDS - started)) s"
 exec .venv/bin/python scripts/suites.py "${suites[@]}"

@@ -34,7 +34,7 @@ def started(
         scripts=str(REPOSITORY / "scripts"),
         commands=commands,
         folder=str(folder),
-        names=list(commands),
+        names=[name for name in commands if name != "machine"],
         patience_s=patience_s,
     )
     return subprocess.Popen(
@@ -89,6 +89,28 @@ def test_two_suites_run_at_once_and_one_that_computes_beside_them(tmp_path: Path
         "functional": f"[ -e {tmp_path}/lint-end ]",
     }
     assert run(tmp_path, commands)[0] == 0
+
+
+def test_what_computes_begins_while_the_machine_is_prepared_and_the_rest_after_that(tmp_path: Path) -> None:
+    commands = {
+        "machine": f"until [ -e {tmp_path}/unit-end ]; do sleep 0.02; done; touch {tmp_path}/machine-end",
+        "unit": f"[ ! -e {tmp_path}/machine-end ] && touch {tmp_path}/unit-end",
+        "hostile": f"[ -e {tmp_path}/machine-end ]",
+    }
+    assert run(tmp_path, commands)[0] == 0
+
+
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_a_machine_that_cannot_be_prepared_fails_the_suites_that_need_it_and_says_why(
+    tmp_path: Path, at_once: int
+) -> None:
+    commands = {"machine": "echo no space is left; exit 1", "lint": "echo clean", "hostile": f"touch {tmp_path}/begun"}
+    status, printed = run(tmp_path, commands, at_once=at_once)
+    assert status == 1
+    assert {"no space is left", "clean"} <= set(printed)
+    outcomes = dict(line.split()[:2] for line in printed[printed.index("== all suites") + 1 :])
+    assert outcomes == {"lint": "passed", "hostile": "FAILED"}
+    assert not (tmp_path / "begun").exists()
 
 
 def test_one_at_a_time_is_one_whatever_it_does(tmp_path: Path) -> None:
