@@ -14,6 +14,7 @@ from rest_framework.request import Request
 
 from accounts.models import ApiToken, User, token_digest
 from competitions.submissions.agents import Sender
+from core.rows import get_or_none
 
 USED_RESOLUTION = timedelta(minutes=1)  # `last_used_at` is written at most this often
 BY_TOOL: Final = "podium.by_tool"  # in the WSGI environment of a call that an agent's tool makes
@@ -34,7 +35,7 @@ class TokenAuthentication(BaseAuthentication):
 
     def _by_secret(self, secret: str) -> tuple[User, ApiToken]:
         now = timezone.now()
-        token = ApiToken.objects.select_related("user").filter(digest=token_digest(secret)).first()
+        token = get_or_none(ApiToken.objects.select_related("user").filter(digest=token_digest(secret)))
         if token is None or not token.user.is_active:
             raise AuthenticationFailed("This API token is unknown. Make one in your profile.", code="unknown_token")
         if not token.is_live(now):

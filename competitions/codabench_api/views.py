@@ -54,6 +54,7 @@ from competitions.submissions.access import open_to_robot, repeats_by, visible_s
 from competitions.submissions.models import Submission
 from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import Kind, State
+from core.rows import get_or_none
 from files.text import is_number
 
 COMPETITION_FILTERS = ("search", "type", "ordering", "participating_in", "has_reward")
@@ -298,7 +299,7 @@ class SubmissionView(ShownView):
         raise RESULTS_ARE_KEPT()
 
     def get(self, request: Request, pk: int) -> Response:
-        own = self.submissions().filter(pk=pk).first()
+        own = get_or_none(self.submissions().filter(pk=pk))
         if own is not None:
             return Response(shapes.submission_shape(own, self.reader))
         repeat = get_object_or_404(self.loaded(repeats_by(self.person())), pk=pk)
@@ -355,7 +356,7 @@ class Rerun(RepeatsView):
 
     def post(self, request: Request, pk: int) -> Response:
         user = self.person()
-        submission = self.submissions().filter(pk=pk).first() or get_object_or_404(open_to_robot(user), pk=pk)
+        submission = get_or_none(self.submissions().filter(pk=pk)) or get_object_or_404(open_to_robot(user), pk=pk)
         if not may_repeat(user, submission):
             raise MAY_NOT_REPEAT()
         key = self.query("task_key")

@@ -17,6 +17,7 @@ from django.dispatch import Signal
 from competitions.compute.images import validate_image_patterns, validate_registries
 from competitions.compute.mirrors import validate_mirror
 from core.fields import SHORT_TEXT, LongTextField, OneLineField
+from core.rows import get_or_none
 from workers.protocol.hosts import Isolation
 from workers.protocol.images import ImageName, engine_name
 
@@ -218,7 +219,7 @@ def queue_give(queue: Queue, owner: "User | None") -> bool:
 
 def queue_by_token(secret: str) -> Queue | None:
     """The queue whose token this is."""
-    return Queue.objects.filter(token_digest=digest(secret)).first() if secret else None
+    return get_or_none(Queue.objects.filter(token_digest=digest(secret))) if secret else None
 
 
 class ComputeWorker(models.Model):

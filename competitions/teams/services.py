@@ -19,6 +19,7 @@ from competitions.notifications.models import Kind
 from competitions.notifications.services import notify_person
 from competitions.teams import refusals
 from competitions.teams.models import Invitation, Membership, Registration, Team
+from core.rows import get_or_none
 
 INVITATION_DAYS: Final = 14
 
@@ -111,7 +112,8 @@ def registration_decide(
 
 
 def find_registration(user: User, competition: Competition) -> Registration | None:
-    return Registration.objects.filter(user=user, competition=competition).select_related("rules_version").first()
+    rows = Registration.objects.filter(user=user, competition=competition)
+    return get_or_none(rows.select_related("rules_version"))
 
 
 def require_registration(*, user: User, competition: Competition) -> Registration:
@@ -130,7 +132,8 @@ def require_registration(*, user: User, competition: Competition) -> Registratio
 
 
 def find_team(user: User, competition: Competition) -> Team | None:
-    return Team.objects.filter(competition=competition, memberships__user=user).select_related("captain").first()
+    rows = Team.objects.filter(memberships__competition=competition, memberships__user=user)
+    return get_or_none(rows.select_related("captain"))
 
 
 def require_team(*, user: User, competition: Competition) -> Team:
@@ -241,7 +244,7 @@ def require_captain(team: Team, by: User) -> None:
 
 def locked_team(team: Team) -> Team:
     """The team's row, locked, so that changes of one team take turns. Raises `NO_TEAM` if it is gone."""
-    locked = Team.objects.select_for_update().select_related("competition").filter(pk=team.pk).first()
+    locked = get_or_none(Team.objects.select_for_update().select_related("competition").filter(pk=team.pk))
     if locked is None:
         raise refusals.NO_TEAM(competition=team.competition)
     return locked

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from operator import attrgetter
 
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Exists, F, FilteredRelation, OuterRef, Q, Subquery
@@ -24,6 +25,7 @@ from competitions.teams.models import Invitation, Registration, Team
 from competitions.web.presentation.timeline import Deadline, TimelineStep, next_deadline, timeline
 from competitions.winners.models import Place
 from competitions.winners.services import waiting_places
+from core.rows import get_or_none
 from files.images import image_name
 from files.markup import ShownImage
 
@@ -74,7 +76,8 @@ class Visit:
     @cached_property
     def phases(self) -> list[Phase]:
         """Phases in order, each with its competition."""
-        return list(self.competition.phases.all())
+        # Sorted here: for the database, Django would compare each of their sixty columns with the order.
+        return sorted(self.competition.phases.order_by(), key=attrgetter("index", "opens_at"))
 
     @cached_property
     def phases_with_bare_boards(self) -> list[Phase]:
@@ -235,8 +238,6 @@ def _facts_of_person(user: User, *, for_team: bool) -> dict[str, object]:
 
 
 def team_of_visit(visited: Visit) -> Team | None:
-    return (
-        Team.objects.select_related("captain").filter(pk=visited.facts.team_id).first()
-        if visited.facts.team_id
-        else None
-    )
+    if visited.facts.team_id is None:
+        return None
+    return get_or_none(Team.objects.select_related("captain").filter(pk=visited.facts.team_id))

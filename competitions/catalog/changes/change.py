@@ -16,6 +16,7 @@ from django.dispatch import Signal
 
 from competitions.catalog.models import Phase
 from core.confirmations import require_confirmation
+from core.rows import get_or_none
 
 # Values by field of a model, each of its field's type: the models say which, and no checker can know.
 FieldValues = Mapping[str, Any]
@@ -106,7 +107,7 @@ def change_to(row: RowT, related: Related | None = None, *, is_checked: bool = T
     stored: RowT | None = None
     if row.pk is not None:
         rows: Manager[RowT] = type(row)._default_manager
-        stored = rows.select_for_update(of=("self",), no_key=True).filter(pk=row.pk).first()
+        stored = get_or_none(rows.select_for_update(of=("self",), no_key=True).filter(pk=row.pk))
     values = editable_values(row) | dict(related or {})
     changed = frozenset(values if stored is None else changed_values(stored, values))
     if changed and is_checked:

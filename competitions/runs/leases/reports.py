@@ -25,6 +25,7 @@ from competitions.runs.refusals import AttemptAnswered, LeaseLost
 from competitions.runs.transitions import record_attempt, run_move
 from competitions.submissions.states import HELD, Reason, State
 from core.refusals import Refusal
+from core.rows import get_or_none
 from workers.protocol.calls import METERED, StageUsage
 from workers.protocol.plan import Needs
 from workers.protocol.results import Complete, Outcome, StageRecord
@@ -144,7 +145,7 @@ def held_run(*, run_id: str, attempt: int, lease_id: str) -> Run:
 def locked_run(run_id: str) -> Run | None:
     """The run, locked, whoever holds it. Call inside a transaction."""
     runs = Run.objects.select_for_update(of=("self",)).select_related("submission__phase", "worker", "queue")
-    return runs.filter(pk=run_id).first()
+    return get_or_none(runs.filter(pk=run_id))
 
 
 def is_held(run: Run, *, attempt: int, lease_id: str) -> bool:

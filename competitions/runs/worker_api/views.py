@@ -34,6 +34,7 @@ from competitions.runs.rescoring import attach_proposed
 from competitions.runs.worker_api import jobs
 from competitions.submissions.states import HELD, State
 from core.refusals import Refusal, RefusalKind, refusal_response
+from core.rows import get_or_none
 from core.serving.receiving import announced_bytes, takes_body
 from workers.protocol.calls import Action, Claim, Heartbeat, HeartbeatAnswer, Register, Registered, Release
 from workers.protocol.messages import PROTOCOL_VERSION, M, Message, MessageInvalid, read_message
@@ -232,7 +233,7 @@ def register(request: HttpRequest) -> HttpResponse:
 def claim(request: HttpRequest) -> HttpResponse:
     queue = token_queue(request)
     message = body_message(request, Claim)
-    worker = queue.workers.filter(key=_uuid(message.worker_id)).order_by("pk").first()
+    worker = get_or_none(queue.workers.filter(key=_uuid(message.worker_id)))
     if worker is None:
         raise UNAUTHORIZED(detail="This worker is not registered on the token's queue. Register first.")
     now = timezone.now()
