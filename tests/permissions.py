@@ -51,6 +51,7 @@ from tests.smoke import with_smoke_run
 
 EVERYBODY = "ASMTOXR"
 SIGNED_IN = "SMTOXR"
+OF_SCORES = {"phase_slug", "pk", "run_id", "entry"}  # arguments of URLs whose answer depends on a seal
 
 # Pages of the workspace, by method; the others under "organize:" are of a draft, or of nobody's.
 WORKSPACE_GET = (
@@ -572,6 +573,11 @@ BY_PHASE = (
     "codabench:rerun-phase",
     "codabench:phase",
 )
+
+
+def depends_on_seal(pattern: URLPattern) -> bool:
+    """True of an address that names a phase, an entry, a submission or its run."""
+    return not OF_SCORES.isdisjoint(pattern.pattern.converters)
 
 
 def page_url(permissions: PermissionSite, name: str, pattern: URLPattern) -> str:
