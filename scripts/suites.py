@@ -93,7 +93,7 @@ class Suites:
         reported_at = time.monotonic()
         while self.due or self.running:
             if self.machine is not None and self.machine.has_ended():
-                self.prepared(self.machine)
+                self.go_on_after(self.machine)
             while (name := self.next_name()) is not None:
                 self.due.remove(name)
                 self.begin(name)
@@ -109,8 +109,8 @@ class Suites:
             say(self.summary[name])
         return int(self.failed)
 
-    def prepared(self, machine: Running) -> None:
-        """Go on with the suites that waited for the machine; where it could not be prepared, they have failed."""
+    def go_on_after(self, machine: Running) -> None:
+        """Begin the suites that waited for the machine; where it could not be prepared, they have failed."""
         self.machine = None
         if machine.process.returncode == 0:
             say(f"test: the machine is prepared, after {time.monotonic() - machine.began:.0f} s")
