@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from importlib import metadata
 from pathlib import Path
 from typing import Final, Self
 
@@ -35,6 +36,7 @@ from workers.sandbox.watch import HIDDEN, TOO_DEEP
 from workers.sandbox.work import copy_tree
 
 INPUTS: Final = "/app/wheels"
+INSTALLER: Final = "/app/installer"
 TOOLS: Final = ("pip", "packaging")  # pure Python, shown to the container: an image need not hold them
 ASK: Final = """
 import json
@@ -90,6 +92,7 @@ class BuildContext:
     quota: bool
     cores: str
     stop: Callable[[], bool]
+    installer: Path  # what `copy_installer` made
     make_room: MakeRoom = no_room
 
 
@@ -104,7 +107,6 @@ def build_environment(order: Order, context: BuildContext, target: Path) -> int:
     inputs = target.parent / "inputs"
     wheels = inputs / "wheels"
     wheels.mkdir(parents=True)
-    _put_tools(inputs / "tools")
     python = _ask_python(order, context, inputs)
     mirror = Mirror(order.mirror, until=until, stop=context.stop, any_host=order.any_host)
     packages = fetch_wheels(lock, python, mirror, wheels, max_bytes=order.max_bytes)
@@ -266,7 +268,7 @@ class _Container:
             name=f"{context.name}-{self._name}",
             image=self._order.image,
             argv=argv,
-            mounts=(Mount(inputs, INPUTS),),
+            mounts=(Mount(inputs, INPUTS), Mount(context.installer, INSTALLER)),
             output=self._volume.path,
             limits=self._limits,
             labels={**context.labels, "podium.stage": self._name},
@@ -275,7 +277,7 @@ class _Container:
             runtime=context.runtime,
             image_facts=self._order.image_facts,
             runner=context.runner,
-            env={"PYTHONPATH": f"{INPUTS}/tools", "TMPDIR": "/app/output", "PYTHONNOUSERSITE": "1"},
+            env={"PYTHONPATH": INSTALLER, "TMPDIR": "/app/output", "PYTHONNOUSERSITE": "1"},
         )
         self._run = StageRun(self._name, context.engine, spec, self._volume, unwanted=context.stop)
         evidence = self._execute(self._run)
@@ -298,7 +300,16 @@ class _Container:
             raise EnvironmentRefused("image_not_startable", error.detail) from error
 
 
-def _put_tools(folder: Path) -> None:
+def installer_name() -> str:
+    """A name for the installer that the worker's own Python has. Raises `SandboxError` where it has none."""
+    try:
+        versions = "-".join(metadata.version(name) for name in TOOLS)
+    except metadata.PackageNotFoundError as error:
+        raise SandboxError("worker_incomplete", f"{error}; install podium[worker] anew") from error
+    return f"installer-{hashlib.sha256(versions.encode()).hexdigest()}"
+
+
+def copy_installer(folder: Path) -> None:
     """Copy the installer from the worker's own Python.
 
     A worker in a container has one folder that the engine sees, and no other.

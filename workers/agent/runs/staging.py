@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from workers.agent.context import LABEL_WORKER, Worker
-from workers.agent.environments.building import BuildContext, Order, build_environment
+from workers.agent.environments.building import BuildContext, Order, build_environment, copy_installer, installer_name
 from workers.agent.environments.wheels import EnvironmentRefused
 from workers.agent.host.facts import open_files
 from workers.agent.host.gpus import NvmlMeter
@@ -299,7 +299,9 @@ class Stager:
             )
 
             def make(target: Path) -> None:
-                count = build_environment(order, self._build_context(stage), target)
+                installer_key, installer = cache.acquire_made(installer_name(), copy_installer)
+                self.staged.cache_keys.append(installer_key)
+                count = build_environment(order, self._build_context(stage, installer), target)
                 notes.append(f"Installed {count} packages of requirements.txt in {time.monotonic() - began:.1f} s.")
 
             key, path = cache.acquire_made(order.key, make)
@@ -310,7 +312,7 @@ class Stager:
         self.staged.cache_keys.append(key)
         return path
 
-    def _build_context(self, stage: Stage) -> BuildContext:
+    def _build_context(self, stage: Stage, installer: Path) -> BuildContext:
         worker, lease = self.worker, self.folder.lease
         return BuildContext(
             engine=worker.engine,
@@ -323,6 +325,7 @@ class Stager:
             quota=worker.quota,
             cores=",".join(map(str, self.folder.state.cores)),
             stop=self.stop,
+            installer=installer,
             make_room=worker.cache.make_room,
         )
 

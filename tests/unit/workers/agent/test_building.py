@@ -48,6 +48,7 @@ def site_in(folder: Path, prepare: Callable[[Any], str]) -> BuildContext:
         quota=False,
         cores="",
         stop=lambda: False,
+        installer=folder / "installer",
     )
 
 
@@ -61,11 +62,6 @@ def refused(folder: Path, words: str, *, is_image_of_team: bool) -> tuple[type[E
         build_environment(order(is_image_of_team=is_image_of_team), site_in(folder, prepare), folder / "made" / "tree")
     assert isinstance(error.value, SandboxError | EnvironmentRefused)
     return type(error.value), error.value.code
-
-
-@pytest.fixture(autouse=True)
-def _without_tools(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(building, "_put_tools", lambda folder: None)
 
 
 def test_a_teams_image_that_cannot_be_started_is_its_failure_also_while_packages_are_installed(tmp_path: Path) -> None:
