@@ -62,7 +62,7 @@ class Running:
 
 def command(name: str) -> list[str]:
     """The command that runs a suite, prepares the machine, or builds the images."""
-    niced = ["nice", "-n", "10"] if name in NICED else []
+    niced = ["nice", "-n", "5"] if name in NICED else []
     return [*niced, PREPARING[name]] if name in PREPARING else [*niced, "scripts/suite.sh", name]
 
 
