@@ -116,8 +116,8 @@ def installed(bench: Bench, image: str, evil: str, version: str) -> Outcome:
 
 def cached(bench: Bench) -> list[Path]:
     """The environments that the worker keeps, without the installer that it made them with."""
-    made = (bench.worker.data_dir / "cache" / "open").glob("*-made")
-    return [entry for entry in made if not entry.name.startswith("installer-")]
+    entries = (bench.worker.data_dir / "cache" / "open").glob("*-made")
+    return [entry for entry in entries if not entry.name.startswith("installer-")]
 
 
 @pytest.mark.parametrize(
