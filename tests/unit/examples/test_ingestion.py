@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -43,7 +44,9 @@ def output(tmp_path: Path) -> Path:
 def ingest(bundle: Path, submission: Path, output: Path) -> subprocess.CompletedProcess[str]:
     program = bundle / "ingestion_program" / "ingest.py"
     command: list[str | Path] = [sys.executable, program, submission, bundle / "input_data_test-dev", output]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    # In an image `python3` has NumPy; this machine's own may have none.
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
 
 
 def test_the_starting_kit_is_a_valid_submission_and_reports_progress(bundle: Path, output: Path) -> None:
