@@ -5,7 +5,6 @@ no code that runs at installation, and the container has the limits of every oth
 """
 
 import hashlib
-import importlib.util
 import json
 import re
 import time
@@ -302,10 +301,7 @@ class _Container:
 
 def installer_name() -> str:
     """A name for the installer that the worker's own Python has. Raises `SandboxError` where it has none."""
-    try:
-        versions = "-".join(metadata.version(name) for name in TOOLS)
-    except metadata.PackageNotFoundError as error:
-        raise SandboxError("worker_incomplete", f"{error}; install podium[worker] anew") from error
+    versions = "-".join(_tool(name).version for name in TOOLS)
     return f"installer-{hashlib.sha256(versions.encode()).hexdigest()}"
 
 
@@ -315,7 +311,13 @@ def copy_installer(folder: Path) -> None:
     A worker in a container has one folder that the engine sees, and no other.
     """
     for name in TOOLS:
-        spec = importlib.util.find_spec(name)
-        if spec is None or spec.origin is None:
-            raise SandboxError("worker_incomplete", f"the worker's Python has no {name}; install podium[worker] anew")
-        copy_tree(Path(spec.origin).parent, folder / name)
+        copy_tree(Path(str(_tool(name).locate_file(name))), folder / name)
+
+
+def _tool(name: str) -> metadata.Distribution:
+    try:
+        return metadata.distribution(name)
+    except metadata.PackageNotFoundError as error:
+        raise SandboxError(
+            "worker_incomplete", f"the worker's Python has no {name}; install podium[worker] anew"
+        ) from error

@@ -99,3 +99,10 @@ def test_a_slow_mirror_takes_no_more_than_half_of_the_time_from_the_installation
     monkeypatch.setattr(building, "_install", lambda *_, wall_s: grant.append(wall_s))
     assert build_environment(order(), site_in(tmp_path, lambda spec: ""), tmp_path / "made" / "tree") == 1
     assert grant == [expected_s]
+
+
+def test_a_worker_whose_python_has_no_installer_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(building, "TOOLS", ("pip", "no-such-package"))
+    with pytest.raises(SandboxError, match="has no no-such-package; install podium") as error:
+        building.installer_name()
+    assert error.value.code == "worker_incomplete"
