@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Browser, sync_playwright
 
 from tests.browser.site import BrowserSite
@@ -83,6 +84,7 @@ def readers(browser: Browser, site: BrowserSite, signed_in: dict[str, Any]) -> I
         if name not in visitors:
             # Else a colour that fades is seen on its way.
             context = browser.new_context(**_settings(signed_in, name, {"reduced_motion": "reduce"}))
+            context.add_init_script(AXE_SCRIPT)  # sent once, not with every page
             visitors[name] = Visitor(context, site.url)
             _sign_in(visitors[name], name, signed_in)
         return visitors[name]
