@@ -15,20 +15,14 @@ from django.db import connection, transaction
 from django.test import Client
 from django.urls import URLPattern, reverse
 
-from competitions.runs.leases import reports
-from competitions.submissions.states import Kind
 from tests.functional.disclosure.test_admin_walk import admin_url_name, admins, request_by
 from tests.permissions import PAGES, PermissionSite, named_patterns, page_url, url_arguments
-from tests.reading import ALL, names_read
-from tests.scenario import Scenario
-from tests.services import REPOSITORY
 
 HUGE = (2**31, 2**63, 10**30)
 READ_BY_NAME = re.compile(
     r"""(?:\.get|\.getlist|\.word|is_number|GET|POST|data|query_params)[\[(]+\s*["']([a-z_]{1,40})["']"""
 )
 DECLARED = re.compile(r"^    ([a-z_]+) = (?:serializers|forms)\.\w+\(", re.MULTILINE)
-OF_EVERY_LIST = (("page", "cursor", "offset"), ("page_size", "limit", "phase"))  # what is asked at once
 BODIES = ("post", "put", "patch")
 OF_FORMS = ("web", "organize", "accounts")  # nothing there reads JSON
 
@@ -111,28 +105,6 @@ def test_addresses_with_huge_numbers_lead_to_nothing(permissions: PermissionSite
     assert wrong == []
 
 
-def test_huge_numbers_in_queries_are_refused_or_lead_to_nothing(
-    permissions: PermissionSite, clients: list[Client], settings: Any
-) -> None:
-    """A name that a page does not read when given nothing is not read when it is given alone, either."""
-    settings.MIDDLEWARE = ["tests.reading.note_queries", *settings.MIDDLEWARE]
-    wrong, tried = [], 0
-    for name, pattern in named_patterns():
-        if name not in PAGES or PAGES[name][0] != "get":
-            continue
-        url = page_url(permissions, name, pattern)
-        read = names_read(answer(clients[1], "get", url))
-        for parameters in (*OF_EVERY_LIST, *((read,) for read in sorted(names_read_by(pattern)))):
-            if not read & {ALL, *parameters}:
-                continue
-            tried += 1
-            status = ask(clients[1], "get", url, data=dict.fromkeys(parameters, HUGE[-1]))
-            if status >= 500:
-                wrong.append((name, parameters, status))
-    assert wrong == []
-    assert tried > 100
-
-
 def test_huge_numbers_in_bodies_are_refused(permissions: PermissionSite, clients: list[Client]) -> None:
     wrong = []
     for name, pattern in named_patterns():
@@ -178,42 +150,3 @@ def test_the_admin_refuses_huge_numbers(
     monkeypatch.setattr(admin.site, "enable_nav_sidebar", False)  # it lists the same models on each page
     wrong = [(url, status) for url in admin_addresses(request) if (status := ask(administrator, "get", url)) >= 500]
     assert wrong == []
-
-
-@pytest.mark.parametrize("call", ["register", "claim", "heartbeat", "complete_failed", "complete_finished", "release"])
-def test_the_worker_api_refuses_huge_numbers(site: Scenario, call: str) -> None:
-    message = json.loads((REPOSITORY / "tests" / "data" / "protocol" / f"{call}.json").read_text())
-    site.submit(kind=Kind.CODE)
-    run = site.claim()
-    own = {
-        "lease_id": str(run.lease_id),
-        "attempt": run.attempt,
-        "worker_id": str(run.worker.key) if run.worker else "",
-    }
-    message |= {key: value for key, value in own.items() if key in message}
-    name = call.partition("_")[0]
-    arguments = [] if name in ("register", "claim") else [run.pk]
-    headers = {"Authorization": f"Bearer {reports.run_token(run) if arguments else site.token}"}
-    client = Client(raise_request_exception=False)
-    wrong = []
-    for number in (*HUGE, 1e300):
-        for changed in changed_numbers(message, number):
-            url = reverse(f"worker-{name}", args=arguments)
-            status = ask(
-                client, "post", url, data=json.dumps(changed), content_type="application/json", headers=headers
-            )
-            if status >= 500:
-                wrong.append((changed, status))
-    assert wrong == []
-
-
-def changed_numbers(value: Any, number: float) -> Iterator[Any]:
-    """The message with each of its numbers replaced in turn."""
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from (value | {key: changed} for changed in changed_numbers(inner, number))
-    elif isinstance(value, list):
-        for index, inner in enumerate(value):
-            yield from ([*value[:index], changed, *value[index + 1 :]] for changed in changed_numbers(inner, number))
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield number

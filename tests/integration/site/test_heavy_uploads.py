@@ -36,7 +36,7 @@ from workers.protocol.messages import PROTOCOL_VERSION
 
 UPLOADS, AT_ONCE, TEAMS = 50, 8, 5
 UNPACKED_MIB = 800
-LARGE_BYTES = (2048 if SOAKS else 600) * 1024**2
+LARGE_BYTES = (2048 if SOAKS else 400) * 1024**2
 LIMIT_BYTES = 300 * 1024**2
 SEED = """
 import json
