@@ -171,7 +171,7 @@ def _attach_programs(run: Run) -> None:
     """
     task = run.task
     numbers = [pk for name in OF_THE_TASK if (pk := getattr(task, f"{name}_id"))]
-    resources = Resource.objects.select_related("file").in_bulk(numbers)
+    resources = Resource.objects.select_related("file").order_by().in_bulk(numbers)
     for name in OF_THE_TASK:
         setattr(task, name, resources.get(getattr(task, f"{name}_id")))
 

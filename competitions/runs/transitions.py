@@ -1,8 +1,8 @@
 """The only code that changes a run's state, and the submission's status that follows from its runs."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
-from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Subquery, prefetch_related_objects
@@ -65,7 +65,7 @@ def run_move(
             _begin_use(run, now=now)
         if source in HELD and target not in HELD:
             SlotUse.objects.filter(run=run.pk, ended_at=None).update(ended_at=now)
-        _update_submission(run.pk, now, is_ended=target in FINAL)
+        _update_submission(run, now, is_ended=target in FINAL)
         if target == State.QUEUED:
             enter_queue(Run.objects.filter(pk=run.pk), now=now)
         return True
@@ -129,7 +129,7 @@ def run_reopen(*, run: Run, actor: str, now: datetime, note: str = "") -> bool:
         RunEvent.objects.create(
             run=run, attempt=run.attempt, source=run.state, target=target, actor=actor, note=note[:1000], at=now
         )
-        _update_submission(run.pk, now, is_ended=True)
+        _update_submission(run, now, is_ended=True)
         enter_queue(Run.objects.filter(pk=run.pk), now=now)  # turns are locked behind the submission, everywhere
     return bool(moved)
 
@@ -165,7 +165,7 @@ def run_take(*, run: Run, source: Run, actor: str, now: datetime, note: str) -> 
     RunOutput.objects.bulk_create(
         RunOutput(run=run, attempt=run.attempt + 1, name=name, file_id=file) for name, file in outputs
     )
-    _update_submission(run.pk, now, is_ended=True)
+    _update_submission(run, now, is_ended=True)
 
 
 def _ingestion_part(receipt: dict[str, Any]) -> dict[str, Any]:
@@ -176,31 +176,33 @@ def _ingestion_part(receipt: dict[str, Any]) -> dict[str, Any]:
     return of_program | {"stages": stages, "outputs": outputs}
 
 
-def submission_status(runs: list[Run]) -> tuple[State, str]:
-    """Status and reason of a submission whose runs are these; the least advanced run says how far it is."""
-    states = [State(run.state) for run in runs]
+def submission_status(ends: Sequence[tuple[State, str]]) -> tuple[State, str]:
+    """Status and reason of a submission, of those of its runs: the least advanced says how far it is."""
+    states = [state for state, _ in ends]
     for state in (State.FAILED, State.CANCELLED):  # one failed task decides, once nothing runs any more
         if state in states and all(other in FINAL for other in states):
-            return state, next(run.reason for run in runs if run.state == state)
+            return state, next(reason for other, reason in ends if other == state)
     order = [*LIVE, State.FINISHED]
     live = [state for state in states if state in order]
     return min(live, key=order.index), ""
 
 
-def _update_submission(run_id: UUID, now: datetime, *, is_ended: bool) -> None:
+def _update_submission(run: Run, now: datetime, *, is_ended: bool) -> None:
     """Derive the submission's status from its runs, under its row lock so that runs take turns.
 
     A run that fills a board has no part in it; the board is updated when such a run ends or is reopened (`is_ended`).
     """
-    locked = Submission.objects.select_for_update(of=("self",)).filter(runs__pk=run_id)
-    submission_id, was, reason_was, is_smoke = locked.values_list("pk", "status", "reason", "is_smoke").get()
-    runs = list(Run.objects.filter(submission=submission_id).only("state", "reason", "fills_board", "is_smoke"))
-    if any(run.fills_board and run.pk == run_id for run in runs):
+    submission_id = run.submission_id
+    locked = Submission.objects.select_for_update().filter(pk=submission_id)
+    was, reason_was, is_smoke = locked.values_list("status", "reason", "is_smoke").get()
+    columns = ("pk", "state", "reason", "fills_board", "is_smoke")
+    runs = list(Run.objects.filter(submission=submission_id).values_list(*columns, named=True))
+    if any(other.fills_board and other.pk == run.pk for other in runs):
         if is_ended:
             _send_settled(_for_boards(submission_id), now)
         return
-    status, reason = submission_status([run for run in runs if not run.fills_board])
-    if status == State.FINISHED and not is_smoke and all(run.is_smoke for run in runs):
+    status, reason = submission_status([(State(other.state), other.reason) for other in runs if not other.fills_board])
+    if status == State.FINISHED and not is_smoke and all(other.is_smoke for other in runs):
         status = State.CANCELLED  # asked for while its smoke run ended: it goes no further, and has no score
     if (status, reason) == (was, reason_was):
         return

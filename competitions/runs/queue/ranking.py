@@ -85,8 +85,9 @@ def next_teams(queue: Queue, fitting: QuerySet[Run]) -> Iterator[tuple[int, int]
     lines = waiting.alias(next_run=next_run).filter(next_run__isnull=False)
     fields = ("team", "priority", "waiting_since", "served_at")
     idle = lines.exclude(team__in=in_flight).order_by("-priority", "served_at", "waiting_since", "team")
-    busy = lines.filter(team__in=[team for team, runs in in_flight.items() if cap is None or runs < cap])
-    rows = [*idle.values_list(*fields)[:CANDIDATES], *busy.values_list(*fields)]
+    rows = list(idle.values_list(*fields)[:CANDIDATES])
+    if busy := [team for team, runs in in_flight.items() if cap is None or runs < cap]:
+        rows += lines.filter(team__in=busy).values_list(*fields)
     ranked = sorted((-priority, in_flight[team], served, since, team) for team, priority, since, served in rows)
     return ((key[-1], -key[0]) for key in ranked)
 

@@ -156,7 +156,7 @@ def test_a_run_that_is_not_over_is_not_opened_again(site: Scenario) -> None:
     ],
 )
 def test_the_least_advanced_run_says_how_far_a_submission_is(states: tuple[State, ...], status: State) -> None:
-    runs = [Run(state=state, reason=Reason.TIME_LIMIT if state == State.FAILED else "") for state in states]
+    runs = [(state, Reason.TIME_LIMIT if state == State.FAILED else "") for state in states]
     assert submission_status(runs) == (status, Reason.TIME_LIMIT if status == State.FAILED else "")
 
 
