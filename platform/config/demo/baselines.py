@@ -12,7 +12,7 @@ import requests
 from config.demo.seed import Seed
 from examples.baselines import Baseline
 
-POLL_S = 0.5
+POLL_S = 1.0
 READ_S = 120  # a loaded machine answers late
 SEND_S = 300
 FINAL = ("finished", "failed", "cancelled")

@@ -16,9 +16,8 @@ from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import FINAL, Kind
 from competitions.teams.models import Team
 from config.demo.accounts import join
+from config.demo.baselines import POLL_S
 from examples.baselines import SimulatedFile
-
-POLL_S = 1.0
 
 
 def teams_create(competition: Competition, files: list[SimulatedFile], *, folder: Path, now: datetime) -> int:
