@@ -59,7 +59,7 @@ class BrowserSite:
             "PODIUM_SITE_URL": self.url,
             "PODIUM_HEARTBEAT_S": "2",
             "PODIUM_EMAIL_URL": f"filemail:///{folder / 'mail'}",
-            "PODIUM_RECONCILE_S": "4",
+            "PODIUM_RECONCILE_S": "8",
             "PODIUM_OIDC_NAME": "Example University",
             "PODIUM_OIDC_ID": "podium",
             "PODIUM_OIDC_SECRET": "between the two",
@@ -86,7 +86,7 @@ class BrowserSite:
         """All processes; returns when the site answers."""
         python = sys.executable
         self._start(
-            "web", [python, "-m", "gunicorn", "config.wsgi", "--bind", f"127.0.0.1:{self.port}", "--workers", "2",
+            "web", [python, "-m", "gunicorn", "config.wsgi", "--preload", "--bind", f"127.0.0.1:{self.port}", "--workers", "2",
                     "--worker-class", "core.serving.worker.LoopWorker", "--threads", "4",
                     "--worker-tmp-dir", "/dev/shm", "--access-logfile", "-"],
         )  # fmt: skip

@@ -75,6 +75,7 @@ class Cluster:
             "-m",
             "gunicorn",
             "config.wsgi",
+            "--preload",
             "--pythonpath",
             "platform",
             "--bind",

@@ -36,7 +36,7 @@ def web_command(port: int) -> list[str]:
 def background_command(queue: Queue) -> list[str]:
     """The command of a background process for one queue: one thread, so killing it blocks nothing."""
     command = [sys.executable, "-m", "celery", "--app", "core.celery", "--workdir", str(settings.BASE_DIR / "platform")]
-    command += ["worker", "--pool", "solo", "--queues", queue.value, "--loglevel", "WARNING"]
+    command += ["--skip-checks", "worker", "--pool", "solo", "--queues", queue.value, "--loglevel", "WARNING"]
     return [*command, "--without-gossip", "--without-mingle", "--without-heartbeat"]
 
 

@@ -44,6 +44,7 @@ class Patience:
 
 class Command(BaseCommand):
     help = "Expire leases, wake queues and remove stale uploads, again and again until it is stopped."
+    requires_system_checks: list[str] = []  # those of the code: `make lint` asks them
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--once", action="store_true", help="One round, then end.")
