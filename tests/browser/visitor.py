@@ -32,19 +32,20 @@ ERROR_PAGE = 'interrupted by another navigation to "chrome-error://'
 SERIOUS = ("serious", "critical")
 # A rule that says how grave it is says so of all that it finds: those that are never serious need not run.
 # Contrast takes axe three times as long as all other rules, a millisecond a text: of texts in one style on the same backgrounds it
-# looks at the first.
-RUN_AXE = """async ([rules, serious, alike]) => {
+# looks at the first that the visitor meets, on whatever page.
+RUN_AXE = """async ([rules, serious, alike, seen]) => {
   // With `preload` it would write styles into the page.
   const options = { resultTypes: ["violations"], preload: false };
   const isLeftOut = ({ id, impact }) => id === "color-contrast" || (impact && !serious.includes(impact));
   const others = rules.length
     ? { runOnly: rules.filter((rule) => rule !== "color-contrast") }
     : { rules: Object.fromEntries(axe._audit.rules.filter(isLeftOut).map(({ id }) => [id, { enabled: false }])) };
-  const backgrounds = new Map([[null, ""]]), firsts = new Map();
+  const backgrounds = new Map([[null, ""]]), firsts = new Map(), known = new Set(seen);
   const behind = (one) => {
     if (!backgrounds.has(one)) {
       const { backgroundColor, backgroundImage, opacity } = getComputedStyle(one);
-      backgrounds.set(one, [behind(one.parentElement), backgroundColor, backgroundImage, opacity].join());
+      const own = [backgroundColor, backgroundImage, opacity].join(), further = behind(one.parentElement);
+      backgrounds.set(one, own === "rgba(0, 0, 0, 0),none,1" ? further : [further, own].join());
     }
     return backgrounds.get(one);
   };
@@ -54,14 +55,12 @@ RUN_AXE = """async ([rules, serious, alike]) => {
     if (!hasText(one) || !one.checkVisibility() || one.closest(alike)) continue;
     const { color, fontSize, fontWeight, textShadow } = getComputedStyle(one);
     const style = [color, fontSize, fontWeight, textShadow, behind(one)].join();
-    if (!firsts.has(style)) firsts.set(style, one);
+    if (!known.has(style) && !firsts.has(style)) firsts.set(style, one);
   }
   const exclude = [[alike]], include = [...firsts.values()];
-  const results = [
-    await axe.run({ exclude }, { ...options, ...others }),
-    await axe.run({ include, exclude }, { ...options, runOnly: ["color-contrast"] }),
-  ];
-  return results.flatMap(({ violations }) => violations);
+  const results = [await axe.run({ exclude }, { ...options, ...others })];
+  if (include.length) results.push(await axe.run({ include, exclude }, { ...options, runOnly: ["color-contrast"] }));
+  return [results.flatMap(({ violations }) => violations), [...firsts.keys()]];
 }"""
 # Of a long table the first rows and those with a class of their own say all that there is to find.
 ROWS_ALIKE = "tbody > tr:nth-child(n + 11):not([class])"
@@ -80,6 +79,7 @@ class Visitor:
     page: Page = field(init=False)
     faults: list[str] = field(default_factory=list)
     expected: list[str] = field(default_factory=lambda: [NETWORK_CHANGED])
+    styles_seen: list[str] = field(default_factory=list)  # of texts whose contrast was looked at
 
     def __post_init__(self) -> None:
         self.context.set_default_timeout(PATIENCE_MS)
@@ -159,7 +159,9 @@ class Visitor:
         """Serious and worse violations that axe finds on the page as it is, by all rules or by these alone."""
         if not self.page.evaluate("'axe' in window"):  # it is half a megabyte of script
             self.page.evaluate(AXE_SCRIPT)
-        violations: list[dict[str, Any]] = self.page.evaluate(RUN_AXE, [list(rules), list(SERIOUS), ROWS_ALIKE])
+        violations: list[dict[str, Any]]
+        violations, styles = self.page.evaluate(RUN_AXE, [list(rules), list(SERIOUS), ROWS_ALIKE, self.styles_seen])
+        self.styles_seen += styles
         return [
             f"{self.page.url}: {violation['id']} ({violation['help']}): {node['html'][:160]}"
             for violation in violations

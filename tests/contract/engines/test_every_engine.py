@@ -16,6 +16,7 @@ from workers.engines.docker import client
 from workers.engines.faults import is_of_host
 from workers.engines.spec import Mount
 from workers.errors import SandboxError
+from workers.images.base import BASE_IMAGE
 from workers.protocol.hosts import HeldLimit
 from workers.protocol.images import engine_name
 from workers.protocol.jobs import PullPolicy
@@ -65,10 +66,11 @@ def test_the_files_of_an_image_are_counted_up_to_a_bound(stage: Stage) -> None:
 def test_they_are_counted_also_by_a_worker_that_sees_no_folder_of_the_engine(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As in a container of its own."""
-    seen = stage.engine.image_entries(stage.image, 10**6)
+    """As in a container of its own. The engine hands out the whole image each time, so it is a small one."""
+    image = BASE_IMAGE if stage.tested.name == "docker" else stage.image
+    seen = stage.engine.image_entries(image, 10**6)
     monkeypatch.setattr(client, "layer_folders", lambda facts: [])
-    counted = [stage.engine.image_entries(stage.image, at_most) for at_most in (10, 10**6)]
+    counted = [stage.engine.image_entries(image, at_most) for at_most in (10, 10**6)]
     assert counted[0] == 11
     assert counted[1] is not None
     assert seen is None or abs(counted[1] - seen) < seen / 10
