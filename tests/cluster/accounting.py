@@ -6,7 +6,8 @@ import os
 import subprocess
 from pathlib import Path
 
-from tests.faults.parts import Part, free_port, wait_for
+from tests.faults.parts import Part, free_port
+from tests.waiting import wait_for
 
 DAEMON = """
 AuthType=auth/munge

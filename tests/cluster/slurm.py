@@ -19,8 +19,9 @@ import psutil
 
 from tests.cluster.accounting import Accounting
 from tests.faults.cluster import Cluster
-from tests.faults.parts import Part, free_port, wait_for
+from tests.faults.parts import Part, free_port
 from tests.faults.proxy import Proxy
+from tests.waiting import wait_for
 
 NODES = ("node0", "node1", "node2", "node3")
 CONFIG = """

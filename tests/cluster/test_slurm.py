@@ -11,8 +11,8 @@ import pytest
 
 from tests.cluster.conftest import MEASURED
 from tests.cluster.slurm import IDLE_S, NODES, ClusterSite, elapsed
-from tests.faults.parts import wait_for
 from tests.soak import SOAKS, in_soak
+from tests.waiting import wait_for
 
 Runs = dict[uuid.UUID, float]
 LONG_S = 240  # a program that the test wakes

@@ -27,9 +27,10 @@ from docker.errors import APIError
 
 from tests import migrated, services
 from tests.conftest import use_broker, use_database
-from tests.faults.parts import IMAGE, Broker, Database, OwnEngine, Part, WorkerHost, free_port, wait_for
+from tests.faults.parts import IMAGE, Broker, Database, OwnEngine, Part, WorkerHost, free_port
 from tests.faults.proxy import Proxy
 from tests.services import REPOSITORY
+from tests.waiting import wait_for
 
 LEASE_S = 6
 HEARTBEAT_S = 2

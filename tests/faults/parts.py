@@ -14,10 +14,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import psutil
@@ -32,23 +29,11 @@ from tests.services import (
     spawn,
     start_postgres,
 )
+from tests.waiting import wait_for
 from workers.engines.docker.client import DockerEngine
 from workers.errors import SandboxError
 
 IMAGE = "debian:bookworm-slim"
-
-
-def wait_for(condition: Callable[[], Any], seconds: float, what: str | Callable[[], str], every_s: float = 0.1) -> Any:
-    """Poll until the condition gives something; fails with `what` after `seconds`.
-
-    Most conditions ask a database, an engine or a whole log: asked more often, they take what the site needs itself.
-    """
-    until = time.monotonic() + seconds
-    while not (value := condition()):
-        if time.monotonic() > until:
-            raise AssertionError(f"not within {seconds:g} s: {what if isinstance(what, str) else what()}")
-        time.sleep(every_s)
-    return value
 
 
 class Part:
@@ -373,4 +358,4 @@ class WorkerHost:
             self.kill()
 
 
-__all__ = ["IMAGE", "Broker", "Database", "OwnEngine", "Part", "WorkerHost", "free_port", "wait_for"]
+__all__ = ["IMAGE", "Broker", "Database", "OwnEngine", "Part", "WorkerHost", "free_port"]

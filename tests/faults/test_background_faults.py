@@ -17,9 +17,10 @@ from core.background.jobs import Queue
 from tests import migrated, services
 from tests.bombs import zip_of_zeros
 from tests.conftest import use_broker, use_database
-from tests.faults.parts import Broker, Database, Part, free_port, wait_for
+from tests.faults.parts import Broker, Database, Part, free_port
 from tests.scenario import CODE, zip_bytes
 from tests.services import REPOSITORY
+from tests.waiting import wait_for
 
 LEASE_S = 3.0
 UNPACKED_MIB = 1200  # takes a second or more to read

@@ -25,9 +25,10 @@ from config.demo.processes import background_command
 from core.background.jobs import Queue
 from tests import migrated, services
 from tests.conftest import use_broker, use_database
-from tests.faults.parts import Broker, Database, Part, free_port, wait_for
+from tests.faults.parts import Broker, Database, Part, free_port
 from tests.scenario import CODE, Scenario, scenario, zip_bytes
 from tests.services import REPOSITORY
+from tests.waiting import wait_for
 
 LEASE_S = 3
 DATABASE_MIB = 400

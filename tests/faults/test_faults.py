@@ -17,8 +17,9 @@ import pytest
 
 from tests.faults.cluster import HEARTBEAT_S, LEASE_S, RECONCILE_S, Cluster, trials
 from tests.faults.conftest import TABLE, Row
-from tests.faults.parts import WorkerHost, wait_for
+from tests.faults.parts import WorkerHost
 from tests.soak import in_soak
+from tests.waiting import wait_for
 
 Runs = dict[uuid.UUID, float]
 HELD = ("leased", "preparing", "ingesting", "scoring")

@@ -14,7 +14,8 @@ from competitions.compute.wakeups import wake
 from competitions.runs.models import Run
 from competitions.submissions.states import FINAL, State
 from tests.integration.workers.harness import Bench, make_worker
-from tests.integration.workers.site import ANSWER, SmallSite, WorkerProcess, ended, wait_for
+from tests.integration.workers.site import ANSWER, SmallSite, WorkerProcess, ended
+from tests.waiting import wait_for
 from workers.engines.docker.config import container_config
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("runtime_image")]

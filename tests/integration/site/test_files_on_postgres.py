@@ -16,7 +16,7 @@ from competitions.resources.models import StoredFile
 from competitions.resources.orphans import GRACE, remove_orphans
 from competitions.resources.storage import open_stored, store_bytes
 from competitions.resources.stores.disk import DiskStore
-from tests.faults.parts import wait_for
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
 CONTENT = b"removed and sent again at the same moment"

@@ -7,12 +7,9 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import uuid
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -28,6 +25,7 @@ from competitions.submissions.models import Submission
 from competitions.submissions.states import FINAL, Kind
 from competitions.teams.models import Team
 from tests.integration.workers.harness import MIB, SCORER, zipped
+from tests.waiting import wait_for
 
 METADATA = "command: python3 $program/main.py\n"
 ANSWER = "open('/app/output/answer.txt', 'w').write('0.25')\n"
@@ -105,16 +103,6 @@ class SmallSite:
             with transaction.atomic():
                 runs += runs_add(submission=submission, tasks=[self.task], priority=0, now=now)
         return runs
-
-
-def wait_for(condition: Callable[[], Any], seconds: float = 120.0, what: str = "", every_s: float = 0.1) -> Any:
-    """Poll until the condition gives something; fails with `what` after `seconds`."""
-    until = time.monotonic() + seconds
-    while not (value := condition()):
-        if time.monotonic() > until:
-            raise AssertionError(f"not within {seconds:g} s: {what or condition}")
-        time.sleep(every_s)
-    return value
 
 
 def ended(runs: list[Run], seconds: float = 240.0) -> list[Run]:

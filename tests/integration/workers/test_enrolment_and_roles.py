@@ -71,7 +71,7 @@ def test_a_site_that_asks_for_the_self_test_gives_others_nothing(
     settings.REQUIRE_SELF_TEST = True
     worker = start_worker()
     run = site.submit()[0]
-    from tests.integration.workers.site import wait_for
+    from tests.waiting import wait_for
 
     wait_for(lambda: "--self-test once" in worker.text(), 120, "the worker says why it gets nothing")
     run.refresh_from_db()

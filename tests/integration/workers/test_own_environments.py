@@ -16,7 +16,7 @@ import pytest
 from tests.integration.workers import mirrors
 from tests.integration.workers.harness import BASE, SCORER, SECRET, TEAM_IMAGE, Bench
 from tests.integration.workers.mirrors import index_pages, lock_line, serving, wheel_bytes
-from tests.integration.workers.site import wait_for
+from tests.waiting import wait_for
 from workers.agent.context import LABEL_WORKER
 from workers.agent.environments import mirror as mirror_module
 from workers.agent.environments.images import OwnImages

@@ -22,7 +22,8 @@ from competitions.runs.rescoring import submission_rescore
 from competitions.submissions.states import State
 from tests.faults.proxy import Proxy
 from tests.integration.workers.harness import SCORER, zipped
-from tests.integration.workers.site import ANSWER, METADATA, SmallSite, WorkerProcess, ended, wait_for
+from tests.integration.workers.site import ANSWER, METADATA, SmallSite, WorkerProcess, ended
+from tests.waiting import wait_for
 from workers.agent.host.janitor import remove_run_folder
 from workers.engines.docker.client import DockerEngine
 
@@ -161,7 +162,7 @@ def test_a_container_that_ended_while_no_worker_was_there_is_collected_and_score
 ) -> None:
     worker = start_worker()
     submitted = time.monotonic()
-    runs = site.submit("import time; time.sleep(2)\n" + ANSWER)
+    runs = site.submit("import time; time.sleep(3)\n" + ANSWER)
     wait_for(lambda: running(site), 120, "the container runs")
     worker.end(signal.SIGKILL)
     wait_for(lambda: not running(site), 120, "the container has ended")
@@ -169,7 +170,7 @@ def test_a_container_that_ended_while_no_worker_was_there_is_collected_and_score
     worker.start()
     run = ended(runs)[0]
     assert (run.state, run.scores, run.attempt) == (State.FINISHED, {"score": 0.25}, 1)
-    assert 1.9 <= run.meters["wall_s"] < alone, "what it waited for a worker is not its time"
+    assert 2.9 <= run.meters["wall_s"] < alone, "what it waited for a worker is not its time"
 
 
 def test_the_time_limit_goes_on_through_a_restart_of_the_worker(site: SmallSite, start_worker: Start) -> None:
