@@ -23,7 +23,7 @@ def moved(run: Run, source: State, target: State, site: Scenario, **changes: obj
     attempt = changes.pop("attempt", run.attempt)
     assert isinstance(attempt, int)
     return run_move(
-        Run(pk=run.pk, attempt=attempt, state=source),
+        Run(pk=run.pk, submission_id=run.submission_id, attempt=attempt, state=source),
         target=target,
         actor="test",
         now=site.now,

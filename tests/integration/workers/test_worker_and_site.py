@@ -206,21 +206,6 @@ def test_a_container_that_vanished_with_the_worker_is_the_platforms_failure(
     assert "inspecting the container" in first.detail
 
 
-def test_sigterm_stops_claiming_at_once_and_the_next_process_sees_the_run_through(
-    site: SmallSite, start_worker: Start
-) -> None:
-    first = start_worker()
-    runs = site.submit(SLOW.replace("sleep(8)", "sleep(20)"))  # longer than a busy machine needs to end a process
-    wait_for(lambda: running(site), 120, "the container runs")
-    assert first.end(signal.SIGTERM, seconds=15) == 0
-    waiting = site.submit()[0]
-    assert running(site)
-    waiting.refresh_from_db()
-    assert waiting.state == State.QUEUED
-    first.start()
-    assert {run.state for run in ended([*runs, waiting])} == {State.FINISHED}
-
-
 def test_a_signal_that_another_thread_receives_ends_a_worker_too(start_worker: Start) -> None:
     """The kernel chooses the thread; one that starts a program just then may be it."""
     worker = start_worker()
