@@ -54,7 +54,7 @@ link() {
 install() {
     local pip=(.venv/bin/python -m pip) quiet=(--quiet --disable-pip-version-check --no-input --no-compile)
     if ! "${pip[@]}" config list | grep -q '\.index-url=' && "${pip[@]}" install "${quiet[@]}" -c constraints.txt uv; then
-        UV_LINK_MODE=copy .venv/bin/uv pip install --quiet --python .venv/bin/python "$@" && return
+        .venv/bin/uv pip install --quiet --python .venv/bin/python "$@" && return
     fi
     # What is never imported need not be compiled.
     PYTHONWARNINGS=ignore "${pip[@]}" install "${quiet[@]}" "$@"

@@ -68,11 +68,15 @@ def tracked(folders: Iterable[str], *suffixes: str) -> list[Path]:
 
 def wrong_words(path: Path) -> list[str]:
     """The wrong words of a file, by line."""
-    faults = [f"{path}: the module is called {path.stem!r}"] if path.suffix == ".py" and path.stem in MODULES else []
+    faults = (
+        [f"{path}: the module is called {path.stem!r}; see {GLOSSARY}"]
+        if path.suffix == ".py" and path.stem in MODULES
+        else []
+    )
     if path == GLOSSARY:
         return faults
     for number, line in enumerate(path.read_text().splitlines(), start=1):
-        faults += [f"{path}:{number}: {word[0]!r}" for word in WORDS.finditer(line)]
+        faults += [f"{path}:{number}: {word[0]!r}; see {GLOSSARY} for the word to use" for word in WORDS.finditer(line)]
     return faults
 
 
@@ -86,24 +90,30 @@ def long_lines(path: Path) -> list[str]:
     ]
 
 
-def unclear_variables(path: Path) -> list[str]:
+def unclear_variables(path: Path, tree: ast.Module) -> list[str]:
     """Parameters and variables of functions whose names do not say what they hold, by line."""
     faults = []
-    for function in ast.walk(ast.parse(path.read_text())):
-        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.comprehension):
+    outside: list[ast.AST] = [tree]
+    while outside:
+        node = outside.pop()
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.comprehension):
+            outside += ast.iter_child_nodes(node)
             continue
-        for node in ast.walk(function):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in VARIABLES:
-                faults.append((node.lineno, node.id))
-            elif isinstance(node, ast.arg) and node.arg in VARIABLES:
-                faults.append((node.lineno, node.arg))
-    return [f"{path}:{line}: the variable {name!r}" for line, name in sorted(set(faults))]
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store) and inner.id in VARIABLES:
+                faults.append((inner.lineno, inner.id))
+            elif isinstance(inner, ast.arg) and inner.arg in VARIABLES:
+                faults.append((inner.lineno, inner.arg))
+    return [
+        f"{path}:{line}: the variable {name!r}; see {GLOSSARY} for the word to use"
+        for line, name in sorted(set(faults))
+    ]
 
 
-def opaque_grammar(path: Path) -> list[str]:
+def opaque_grammar(path: Path, tree: ast.Module) -> list[str]:
     """Docstrings with a poor first line, functions that act but are participles, names in `_of`."""
     faults = []
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree):
         if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         line = getattr(node, "lineno", 1)
@@ -125,10 +135,11 @@ def main() -> int:
     """List every fault; exit status 1 when there is one."""
     prefix = sys.argv[1] if len(sys.argv) > 1 else ""
     faults = [fault for path in tracked(FOLDERS, ".py", ".html", ".md") for fault in wrong_words(path)]
-    code = [path for path in tracked(CODE, ".py") if not NOT_READ & {*path.parts}]
-    faults += [fault for path in code for fault in unclear_variables(path)]
-    faults = [f"{fault}; see {GLOSSARY} for the word to use" for fault in faults]
-    faults += [fault for path in code for fault in opaque_grammar(path)]
+    for path in tracked(CODE, ".py"):
+        if not NOT_READ & {*path.parts}:
+            tree = ast.parse(path.read_text())
+            faults += unclear_variables(path, tree)
+            faults += opaque_grammar(path, tree)
     pages = [*tracked(["."], ".html"), *tracked(["docs", "README.md"], ".md")]
     faults += [fault for path in pages for fault in long_lines(path)]
     faults = [fault for fault in faults if fault.startswith(prefix)]
