@@ -18,7 +18,7 @@ import pytest
 from tests.faults.cluster import HEARTBEAT_S, LEASE_S, RECONCILE_S, Cluster, trials
 from tests.faults.conftest import TABLE, Row
 from tests.faults.parts import WorkerHost
-from tests.soak import in_soak
+from tests.soak import in_soak, mostly_in_soak
 from tests.waiting import wait_for
 
 Runs = dict[uuid.UUID, float]
@@ -72,7 +72,7 @@ repeated = pytest.mark.parametrize("number", range(trials()))
 
 
 @repeated
-@pytest.mark.parametrize("state", [pytest.param("leased", marks=in_soak), "ingesting", "scoring"])
+@pytest.mark.parametrize("state", mostly_in_soak(["leased", "ingesting", "scoring"], always=["ingesting"]))
 def test_a_killed_worker_process_goes_on_where_it_was(cluster: Cluster, state: str, number: int) -> None:
     with trial(cluster, f"worker killed while {state}, started again") as experiment:
         run, host = cluster.holder(experiment.runs, state)
@@ -115,7 +115,7 @@ def test_a_child_of_the_worker_that_is_killed_costs_an_attempt_of_ours(cluster: 
 
 
 @repeated
-@pytest.mark.parametrize("stage", ["ingestion", "scoring"])
+@pytest.mark.parametrize("stage", mostly_in_soak(["ingestion", "scoring"], always=["scoring"]))
 def test_a_container_that_somebody_kills_is_nobodys_failure(cluster: Cluster, stage: str, number: int) -> None:
     with trial(cluster, f"container killed in the stage {stage}", count=2, seconds=2.5) as experiment:
         cluster.kill_container(experiment.runs, stage)
@@ -247,7 +247,7 @@ def test_uploads_of_results_break_off(cluster: Cluster, number: int) -> None:
     ("mode", "name"),
     [
         ("deaf", "every second answer of the site lost"),
-        ("twice", "every request repeated"),
+        pytest.param("twice", "every request repeated", marks=in_soak),
         ("late", "every request repeated late, out of order"),
     ],
 )
