@@ -25,6 +25,7 @@ FOLDERS: Final = (
     "tests/functional",
 )
 GLOSSARY: Final = Path("docs/glossary.md")
+SEE: Final = f"; see {GLOSSARY} for the word to use"
 # Names that say what something is like, where the field has a word for what it is.
 MODULES: Final = frozenset(
     (
@@ -68,15 +69,12 @@ def tracked(folders: Iterable[str], *suffixes: str) -> list[Path]:
 
 def wrong_words(path: Path) -> list[str]:
     """The wrong words of a file, by line."""
-    faults = (
-        [f"{path}: the module is called {path.stem!r}; see {GLOSSARY}"]
-        if path.suffix == ".py" and path.stem in MODULES
-        else []
-    )
+    is_named_so = path.suffix == ".py" and path.stem in MODULES
+    faults = [f"{path}: the module is called {path.stem!r}{SEE}"] if is_named_so else []
     if path == GLOSSARY:
         return faults
     for number, line in enumerate(path.read_text().splitlines(), start=1):
-        faults += [f"{path}:{number}: {word[0]!r}; see {GLOSSARY} for the word to use" for word in WORDS.finditer(line)]
+        faults += [f"{path}:{number}: {word[0]!r}{SEE}" for word in WORDS.finditer(line)]
     return faults
 
 
@@ -104,10 +102,7 @@ def unclear_variables(path: Path, tree: ast.Module) -> list[str]:
                 faults.append((inner.lineno, inner.id))
             elif isinstance(inner, ast.arg) and inner.arg in VARIABLES:
                 faults.append((inner.lineno, inner.arg))
-    return [
-        f"{path}:{line}: the variable {name!r}; see {GLOSSARY} for the word to use"
-        for line, name in sorted(set(faults))
-    ]
+    return [f"{path}:{line}: the variable {name!r}{SEE}" for line, name in sorted(set(faults))]
 
 
 def opaque_grammar(path: Path, tree: ast.Module) -> list[str]:

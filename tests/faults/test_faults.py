@@ -314,7 +314,7 @@ def test_sigterm_stops_claiming_at_once_and_the_next_process_sees_the_run_throug
         os.kill(host.part.pid, signal.SIGTERM)
         experiment.hit()
         assert host.part.process is not None
-        host.part.process.wait(15)
+        assert host.part.process.wait(15) == 0
         assert cluster.container(run)
         host.start()
     assert attempts(cluster, run) == 1

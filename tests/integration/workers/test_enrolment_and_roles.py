@@ -15,6 +15,7 @@ from competitions.submissions.states import State
 from tests.integration.workers.harness import Bench, make_worker
 from tests.integration.workers.site import ANSWER, SmallSite, WorkerProcess, ended
 from tests.integration.workers.test_worker_and_site import Start, site, start_worker
+from tests.waiting import wait_for
 from workers import calibration, selftest
 from workers.agent.enrolment import LimitsDoNotHold, enrol
 from workers.calibration import kept_calibration
@@ -71,8 +72,6 @@ def test_a_site_that_asks_for_the_self_test_gives_others_nothing(
     settings.REQUIRE_SELF_TEST = True
     worker = start_worker()
     run = site.submit()[0]
-    from tests.waiting import wait_for
-
     wait_for(lambda: "--self-test once" in worker.text(), 120, "the worker says why it gets nothing")
     run.refresh_from_db()
     assert run.state == State.QUEUED
