@@ -149,6 +149,27 @@ def test_a_target_that_drips_its_answer_is_hung_up_on(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.usefixtures("own_machine")
+def test_a_target_that_drips_its_handshake_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step's time holds for the whole handshake, however often a byte of it comes."""
+
+    def drip(connection: socket.socket, over: threading.Event) -> None:
+        record = b"\x16\x03\x03\x40\x00"  # the head of a record of 16 KiB, which never ends
+        for byte in record + bytes(16_384):
+            if over.wait(0.05):
+                return
+            try:
+                connection.sendall(bytes([byte]))
+            except OSError:
+                return
+
+    monkeypatch.setattr(targets, "STEP_S", 0.5)
+    began = time.monotonic()
+    with listening(drip) as port, pytest.raises(NotReached, match="in time"):
+        post(f"https://127.0.0.1:{port}/", b"{}", {})
+    assert time.monotonic() - began < 60
+
+
+@pytest.mark.usefixtures("own_machine")
 def test_a_target_that_says_nothing_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(targets, "STEP_S", 0.3)
     with listening(lambda connection, over: over.wait(60)) as port, pytest.raises(NotReached, match="did not answer"):
