@@ -175,8 +175,9 @@ def describe(answer: SubmissionAnswer) -> str:
 
 
 def _score(submission: Sent) -> float | None:
+    """The primary value, without the standard deviation that a board may show behind it."""
     scores = submission.answer["scores"]
-    return float(scores[submission.baseline.metric]) if scores else None
+    return float(scores[submission.baseline.metric].partition(" ± ")[0]) if scores else None
 
 
 def require_as_expected(sent: list[Sent]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from io import StringIO
 from types import SimpleNamespace
 from typing import Any
@@ -94,3 +95,13 @@ def test_a_site_that_does_not_answer_in_time_is_said_and_stays_up() -> None:
 def test_a_check_fails_where_a_baseline_does_not_end_as_expected(sent: Sent) -> None:
     with pytest.raises(baselines.Unexpected, match="Not scored within"):
         start(is_check=True)
+
+
+def test_a_score_is_compared_without_the_deviation_that_its_board_shows_behind_it(sent: Sent) -> None:
+    sent.baseline = replace(sent.baseline, score_range=(0.48, 0.50))
+    scored = sent.answer | {"status": "finished", "verdict": None}
+    sent.answer = scored | {"scores": {"mae": "0.4942 ± 0.0150"}}
+    baselines.require_as_expected([sent])
+    sent.answer = scored | {"scores": {"mae": "0.5142 ± 0.0150"}}
+    with pytest.raises(baselines.Unexpected, match=r"mae 0\.5142, expected 0\.4800 to 0\.5000"):
+        baselines.require_as_expected([sent])
