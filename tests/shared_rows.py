@@ -73,7 +73,7 @@ class SharedRows:
 
     def _make(self, name: str) -> None:
         values = copy.deepcopy(self._values())
-        # The clock of each test begins at noon: a row from later would come to pass between two of its requests.
+        # Each test's clock begins at noon: the date of a row made after it would pass between two requests.
         with ExitStack() as rows, time_machine.travel(NOON, tick=False):
             rows.enter_context(_rolled_back())
             values[name] = MAKERS[name](**{of: values[of] for of in inspect.signature(MAKERS[name]).parameters})

@@ -66,7 +66,10 @@ class RowOut(serializers.Serializer[Any]):
     rank = serializers.IntegerField(allow_null=True)
     team = serializers.CharField()
     is_baseline = serializers.BooleanField()
-    scores = serializers.DictField(child=serializers.CharField())
+    scores = serializers.DictField(
+        child=serializers.CharField(),
+        help_text="As the board shows them: 0.4942, or 0.4942 ± 0.0150 with a standard deviation.",
+    )
     submissions = serializers.IntegerField()
     achieved_at = serializers.DateTimeField()
     last_at = serializers.DateTimeField()

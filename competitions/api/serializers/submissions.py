@@ -197,7 +197,9 @@ class SubmissionOut(serializers.ModelSerializer[Submission]):
     tags = serializers.ListField(child=serializers.CharField())
     verdict = VerdictOut(allow_null=True)
     scores = serializers.DictField(
-        child=serializers.CharField(), allow_null=True, help_text="As the board shows them; null where they are sealed."
+        child=serializers.CharField(),
+        allow_null=True,
+        help_text="As the board shows them: 0.4942, or 0.4942 ± 0.0150 with a standard deviation. Null where they are sealed.",
     )
     counts_on = serializers.ListField(
         child=serializers.CharField(), help_text="Keys of the boards on which it counts now."

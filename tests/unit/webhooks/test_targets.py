@@ -7,8 +7,9 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain, repeat
 from typing import Any
 
 import pytest
@@ -124,6 +125,17 @@ def listening(answer: Any) -> Iterator[int]:
         thread.join()
 
 
+def drip(connection: socket.socket, over: threading.Event, pieces: Iterable[bytes]) -> None:
+    """Send a piece every 50 ms, until the other side hangs up."""
+    for piece in pieces:
+        if over.wait(0.05):
+            return
+        try:
+            connection.sendall(piece)
+        except OSError:
+            return
+
+
 @pytest.fixture
 def own_machine(settings: LazySettings) -> None:
     settings.WEBHOOK_NETWORKS = [ipaddress.ip_network("127.0.0.0/8")]
@@ -132,18 +144,13 @@ def own_machine(settings: LazySettings) -> None:
 @pytest.mark.usefixtures("own_machine")
 @pytest.mark.parametrize("seconds", [0.5, 0.0], ids=["while it answers", "before it is connected"])
 def test_a_target_that_drips_its_answer_is_hung_up_on(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    def drip(connection: socket.socket, over: threading.Event) -> None:
+    def answer(connection: socket.socket, over: threading.Event) -> None:
         connection.recv(65536)
-        connection.sendall(b"HTTP/1.1 200 OK\r\n")
-        while not over.wait(0.05):
-            try:
-                connection.sendall(b"x-more: 1\r\n")
-            except OSError:
-                return
+        drip(connection, over, chain([b"HTTP/1.1 200 OK\r\n"], repeat(b"x-more: 1\r\n")))
 
     monkeypatch.setattr(targets, "WHOLE_S", seconds)
     began = time.monotonic()
-    with listening(drip) as port, pytest.raises(NotReached, match="in time"):
+    with listening(answer) as port, pytest.raises(NotReached, match="in time"):
         post(f"http://127.0.0.1:{port}/", b"{}", {})
     assert time.monotonic() - began < 60
 
@@ -152,19 +159,13 @@ def test_a_target_that_drips_its_answer_is_hung_up_on(monkeypatch: pytest.Monkey
 def test_a_target_that_drips_its_handshake_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """A step's time holds for the whole handshake, however often a byte of it comes."""
 
-    def drip(connection: socket.socket, over: threading.Event) -> None:
-        record = b"\x16\x03\x03\x40\x00"  # the head of a record of 16 KiB, which never ends
-        for byte in record + bytes(16_384):
-            if over.wait(0.05):
-                return
-            try:
-                connection.sendall(bytes([byte]))
-            except OSError:
-                return
+    def shake(connection: socket.socket, over: threading.Event) -> None:
+        head = b"\x16\x03\x03\x40\x00"  # of a record of 16 KiB, which takes a quarter of an hour
+        drip(connection, over, (bytes([byte]) for byte in head + bytes(16_384)))
 
     monkeypatch.setattr(targets, "STEP_S", 0.5)
     began = time.monotonic()
-    with listening(drip) as port, pytest.raises(NotReached, match="in time"):
+    with listening(shake) as port, pytest.raises(NotReached, match="in time"):
         post(f"https://127.0.0.1:{port}/", b"{}", {})
     assert time.monotonic() - began < 60
 
