@@ -277,7 +277,7 @@ def _read_through(archive: zipfile.ZipFile, members: list[zipfile.ZipInfo], limi
 
 
 def text_fault(path: Path, names: list[str], patterns: Iterable[str]) -> str | None:
-    """A sentence on the first file of a checked zip with a text's name that is no text; else None."""
+    """A sentence on the first file of a checked zip with a text's name that is not text; else None."""
     with zipfile.ZipFile(path) as archive:
         for name in names:
             if is_text_name(name, patterns):

@@ -36,7 +36,7 @@ class TooManyPixels(Exception):
 
 
 def check_image(path: Path, *, what: str) -> ImageFacts:
-    """Refuse what is no PNG, JPEG, GIF or WebP image, or would be too large for a page; decodes nothing.
+    """Refuse all but PNG, JPEG, GIF and WebP images, and what is too large for a page; decodes nothing.
 
     `what` is how to call it in messages. Raises `InvalidFile`: `image_too_large`, `not_an_image` or `image_too_many_pixels`.
     """
@@ -52,7 +52,7 @@ def check_image(path: Path, *, what: str) -> ImageFacts:
             "image_too_many_pixels", f"{what} has more than {MAX_PIXELS:,} pixels in all. Scale it down."
         ) from error
     if facts is None:
-        raise InvalidFile("not_an_image", f"{what} is no PNG, JPEG, GIF or WebP image. Save it as one of these.")
+        raise InvalidFile("not_an_image", f"{what} is not a PNG, JPEG, GIF or WebP image. Save it as one of these.")
     return facts
 
 

@@ -105,7 +105,7 @@ class Manifest(Amended):
 
 
 class ManifestInvalid(Exception):
-    """The file is no manifest at all."""
+    """The file is not a manifest at all."""
 
 
 def canonical(value: object) -> bytes:
@@ -204,7 +204,9 @@ def manifest_faults(document: Manifest, *, digest: str = "", files: Sequence[Pat
             *_file_faults(document, files),
         ]
     except (KeyError, TypeError, ValueError, AttributeError, StopIteration, OverflowError) as error:
-        raise ManifestInvalid(f"This is no manifest of the format {FORMAT}: {type(error).__name__} {error}.") from error
+        raise ManifestInvalid(
+            f"This is not a manifest of the format {FORMAT}: {type(error).__name__} {error}."
+        ) from error
 
 
 def amendment_digest(salt: str, previous: str, amendment: AmendmentContent) -> str:
@@ -345,7 +347,7 @@ def main(
     parser_type: type[argparse.ArgumentParser] = argparse.ArgumentParser,
     verify_snapshot: Callable[[Mapping[str, object], argparse.Namespace], int] | None = None,
 ) -> int:
-    """`podium verify`: 0 the board is what was committed to, 1 it is not, 2 the file is no manifest.
+    """`podium verify`: 0 the board is what was committed to, 1 it is not, 2 the file is not a manifest.
 
     `verify_snapshot` checks a snapshot of a board, which takes more than Python: without it only manifests are read.
     """

@@ -68,7 +68,9 @@ def snapshot_faults(snapshot: Mapping[str, object], *, digest: str = "", key: st
             faults.append("The signature is not of this document by this key.")
         return faults
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise ManifestInvalid(f"This is no snapshot of the format {FORMAT}: {type(error).__name__} {error}.") from error
+        raise ManifestInvalid(
+            f"This is not a snapshot of the format {FORMAT}: {type(error).__name__} {error}."
+        ) from error
 
 
 def _is_signed(digest: bytes, signed: SignedSnapshot) -> bool:

@@ -44,7 +44,7 @@ CODES: Final[dict[str, str]] = {
     "bad_json": "the file is not the required JSON document",
     # tables
     "bad_schema": "the description of the table contradicts itself",
-    "unknown_format": "the file is no table of a known format",
+    "unknown_format": "the file is not a table of a known format",
     "missing_column": "a required column is missing",
     "extra_column": "the table holds a column that is not asked for",
     "missing_ids": "rows that are asked for are missing",

@@ -88,7 +88,7 @@ def per_sample(name: str, inputs: Inputs) -> Samples:
     These values say much about the labels. Whoever has them and the predictions can reconstruct most labels of a
     regression: keep them from participants.
 
-    Raises `ScoringInputError` as `evaluate`, and ``not_decomposable`` where the score is no mean over samples, such as
+    Raises `ScoringInputError` as `evaluate`, and ``not_decomposable`` where the score is not a mean over samples, such as
     ROC-AUC.
 
     >>> per_sample("lsc-pcqm4mv2", {"y_true": np.array([1.0, 2.0]), "y_pred": np.array([1.5, 2.0])})

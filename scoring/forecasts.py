@@ -75,7 +75,7 @@ def expected_rank_change(
     Each board gives the scores of the same entries, in one order, and their replicates. An entry's true score is drawn from
     what both boards say of it: their mean, weighted by how sure each board is, spreads more than true scores do, so it is
     shrunk towards the mean of all entries by the share of its spread that is error (empirical Bayes). What moves all entries
-    alike moves no rank, and is no error here.
+    alike moves no rank, and is not an error here.
 
     Reference: Morris (1983), "Parametric empirical Bayes inference", JASA 78(381): B = A / (A + V), posterior N(B m, B V).
 

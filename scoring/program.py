@@ -1,7 +1,7 @@
 """The scoring program: read the reference and the uploaded files, refuse or score, write the scores.
 
 Exit codes: 0 scored; 65 (`REFUSED`) the participant's file is invalid and ``refusal.json`` says why; 1 anything else,
-which is the organizer's to mend. What a participant can read never depends on the labels: a file is checked completely
+which is the organizer's to fix. What a participant can read never depends on the labels: a file is checked completely
 before the labels are opened, and a later refusal is a fixed sentence of the vocabulary.
 """
 

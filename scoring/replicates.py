@@ -181,7 +181,7 @@ def replicate_scores(
     A mean over items costs one weighted sum a resample, any other score is computed anew on each. A resample on which the
     metric has no value (one class alone, for instance) counts as NaN; None where most have none.
 
-    Raises `ScoringInputError` (``bad_parameter``) for strata of a score that is no mean.
+    Raises `ScoringInputError` (``bad_parameter``) for strata of a score that is not a mean.
 
     >>> half = SampledScore(0.5, 100, np.array([0.0, 1.0] * 50), of_rows=lambda chosen: 0.0)
     >>> scores = replicate_scores(half, Resampling("test", 100), deadline=Deadline(600))
@@ -237,7 +237,7 @@ def _weighted_means(resampling: Resampling, start: int, sums: Floats, sizes: Flo
 
 def _of_rows(sampled: SampledScore, resampling: Resampling, deadline: Deadline, resamples: int) -> Floats | None:
     if resampling.strata is not None:
-        what = "the metric is no mean over items"
+        what = "the metric is not a mean over items"
         raise ScoringInputError("bad_parameter", "strata", what, "leave strata out or choose such a metric")
     scores: list[float] = []
     places = np.arange(resampling.items)
@@ -413,5 +413,5 @@ def _read_arrays(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, object]
         right = "write it with scoring.replicates.write"
         raise ScoringInputError("bad_header", path.name, f"it cannot be read ({error})", right) from error
     if not isinstance(described, dict):
-        raise ScoringInputError("bad_header", path.name, "its description is no mapping", "leave it out or give one")
+        raise ScoringInputError("bad_header", path.name, "its description is not a mapping", "leave it out or give one")
     return arrays, described

@@ -37,7 +37,7 @@ _FORMAT: Final = 1
 _LONGEST: Final = 60  # characters of a label or a name
 _LONGEST_REMARK: Final = 200
 _DIGITS: Final = 9
-_RESAMPLES: Final = 400  # of a score that is no mean: each costs as much as scoring the slice
+_RESAMPLES: Final = 400  # of a score that is not a mean: each costs as much as scoring the slice
 _LARGEST: Final = 2**53
 
 Places = NDArray[np.int64]
@@ -211,7 +211,7 @@ def _interval(
     count = RESAMPLES if part.losses is not None else _RESAMPLES
     try:
         replicates = replicate_scores(part, drawn, deadline=deadline, resamples=count)
-    except ScoringInputError:  # strata of a score that is no mean
+    except ScoringInputError:  # strata of a score that is not a mean
         return None
     if replicates is None:
         return None
@@ -278,7 +278,7 @@ def read(content: bytes) -> SlicesFile:
     try:
         document = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise _bad("it is no JSON document") from error
+        raise _bad("it is not a JSON document") from error
     if not isinstance(document, dict) or document.get("format") != _FORMAT:
         raise _bad(f"it is not of format {_FORMAT}")
     scores = {
@@ -307,13 +307,13 @@ def _list(value: object, most: int = MAX_SLICES) -> list[object]:
 
 def _text(value: object, longest: int = _LONGEST) -> str:
     if not isinstance(value, str) or not 0 < len(value) <= longest or not value.isprintable():
-        raise _bad(f"a name or a remark is no text of one line with at most {longest} characters")
+        raise _bad(f"a name or a remark is not text of one line with at most {longest} characters")
     return value
 
 
 def _slice(value: object) -> Slice:
     if not isinstance(value, dict) or set(value) - {"value", "items", "score", "low", "high"}:
-        raise _bad("a slice is no mapping with value, items, score, low, high")
+        raise _bad("a slice is not a mapping with value, items, score, low, high")
     items = value.get("items")
     if isinstance(items, bool) or not isinstance(items, int) or not 0 < items < _LARGEST:
         raise _bad("the items of a slice are no number of them")
@@ -328,8 +328,8 @@ def _number(value: object) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < math.inf:
-        raise _bad("a score is no finite number")
+        raise _bad("a score is not a finite number")
     try:
         return float(value)
     except OverflowError as error:
-        raise _bad("a score is no finite number") from error
+        raise _bad("a score is not a finite number") from error

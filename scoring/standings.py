@@ -173,7 +173,7 @@ def _ends(scores: Floats, known: NDArray[np.floating], level: float) -> tuple[Fl
 
 
 def _skewness(values: NDArray[np.floating]) -> Floats:
-    """The skewness of each row, of what is no NaN in it."""
+    """The skewness of each row, of what is not a NaN in it."""
     gaps = values - np.nanmean(values, axis=1, keepdims=True)
     count = np.isfinite(values).sum(axis=1)
     if (count < values.shape[1]).any():

@@ -72,7 +72,7 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "robots": ("get", EVERYBODY, {}),
     "llms": ("get", EVERYBODY, {}),
     "skill": ("get", EVERYBODY, {}),
-    "mcp": ("post", "", {EVERYBODY: 400}),  # a form is no message
+    "mcp": ("post", "", {EVERYBODY: 400}),  # a form is not a message
     "web:overview-markdown": ("get", EVERYBODY, {}),
     "web:page-markdown": ("get", EVERYBODY, {}),
     "web:own-page-markdown": ("get", EVERYBODY, {}),
@@ -203,7 +203,7 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "organize:submissions-start": ("post", "OR", {"A": 302, "SMTX": 404}),
     "organize:solution": ("get", "", {"A": 302, "SMTXOR": 404}),  # there is none
     "organize:solution-run": ("post", "", {"A": 302, "SMTXOR": 404}),
-    "organize:dataset-rerun": ("post", "", {"A": 302, "SMTXOR": 404}),  # it is no dataset
+    "organize:dataset-rerun": ("post", "", {"A": 302, "SMTXOR": 404}),  # it is not a dataset
     "organize:team-file-remove": ("post", "", {"A": 302, "SMTX": 404, "OR": 409}),  # a submission that waits needs it
     "organize:files": ("get", "OXR", {"A": 302, "SMT": 403}),
     "organize:own-file-new": ("post", "", {"A": 302, "SMT": 403, "OXR": 422}),  # says no kind
@@ -257,7 +257,7 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "api:topics": ("get", EVERYBODY, {}),
     "api:topic-posts": ("get", EVERYBODY, {}),
     "api:topic": ("get", EVERYBODY, {}),
-    "api:topic-solution": ("put", "", {"A": 401, "SMTOXR": 415}),  # is no JSON
+    "api:topic-solution": ("put", "", {"A": 401, "SMTOXR": 415}),  # is not JSON
     "api:topic-decision": ("post", "", {"A": 401, "SMTX": 404, "OR": 400}),  # says nothing
     "api:post": ("get", EVERYBODY, {}),
     "api:post-reports": ("post", "", {"A": 401, "SMTOXR": 400}),

@@ -80,7 +80,7 @@ def transfer_bar(what: str) -> Iterator[Report]:
         with _bar(what) as report:
             yield report
     except KeyboardInterrupt:
-        say("\nThis was broken off. The same command goes on from here.")
+        say("\nThis was interrupted. The same command goes on from here.")
         raise
 
 

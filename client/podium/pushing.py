@@ -180,7 +180,7 @@ class Pull:
         """A place in the folder. Raises `InvalidInput` where a site names one outside."""
         target = (self.folder.path / name).resolve()
         if not target.is_relative_to(self.folder.path) or STATE in target.relative_to(self.folder.path).parts:
-            raise InvalidInput(f"The site calls a file {name!r}, which is no place in the folder.")
+            raise InvalidInput(f"The site calls a file {name!r}, which is not a place in the folder.")
         return target
 
 

@@ -73,7 +73,9 @@ def require_environment(own: OwnEnvironment) -> None:
             code="no_file",
         )
     if own.mirror and not own.mirror.startswith(("http://", "https://")):
-        raise InvalidInput(f"{own.mirror!r} is no address of a package mirror, such as {PUBLIC_INDEX}.", code="mirror")
+        raise InvalidInput(
+            f"{own.mirror!r} is not an address of a package mirror, such as {PUBLIC_INDEX}.", code="mirror"
+        )
 
 
 def rehearse(

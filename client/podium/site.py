@@ -91,9 +91,9 @@ def checked_url(url: str) -> str:
     """
     parts = urlsplit(url if "://" in url else f"https://{url}")
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise InvalidInput(f"{url!r} is no address of a site; write it as https://podium.example.org.")
+        raise InvalidInput(f"{url!r} is not an address of a site; write it as https://podium.example.org.")
     if parts.scheme == "http" and parts.hostname not in LOCAL_HOSTS:
-        raise InvalidInput(f"{url} is not encrypted, so everybody on the way could read your token. Use https.")
+        raise InvalidInput(f"{url} is not encrypted, so anybody on the way could read your token. Use https.")
     return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
 
 

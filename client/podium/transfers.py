@@ -102,5 +102,5 @@ def _fetch_from(site: Site, file: DownloadFile, part: Path, have: int, progress:
 def _plain_name(name: str) -> str:
     """A site names files; it cannot name places outside the folder. Raises `InvalidInput`."""
     if name in ("", ".", "..") or "/" in name or "\\" in name or "\0" in name:
-        raise InvalidInput(f"The site calls a file {name!r}, which is no plain name.")
+        raise InvalidInput(f"The site calls a file {name!r}, which is not a plain name.")
     return name

@@ -64,7 +64,7 @@ def _of_files(phase: Phase) -> Iterator[str]:
     for name in CODABENCH_FILES:
         resource = getattr(phase, name)
         if resource is not None and not resource.file_name.lower().endswith(".zip"):
-            yield f"The {resource.get_kind_display()} of “{phase.name}”, {resource.file_name}, is no zip; pack it into one."
+            yield f"The {resource.get_kind_display()} of “{phase.name}”, {resource.file_name}, is not a zip; pack it into one."
 
 
 def _of_keys(phases: Sequence[Phase], by: User, *, with_files: bool) -> Iterator[str]:

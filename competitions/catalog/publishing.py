@@ -14,7 +14,7 @@ from core.refusals import Conflict, Refusal, RefusalKind
 
 MOST_AT_ONCE: Final = 100  # in one step of the reconciler
 NOT_IN_FUTURE: Final = RefusalKind(
-    422, "not_in_future", "{at:%Y-%m-%d %H:%M} UTC has passed. Choose a later instant, or publish it now."
+    422, "not_in_future", "{at:%Y-%m-%d %H:%M} UTC has passed. Choose a later time, or publish it now."
 )
 PUBLISHED_ALREADY: Final = RefusalKind(
     409, "published_already", "The competition is published, so there is nothing to plan."
@@ -111,7 +111,7 @@ def _publish_planned(pk: int, now: datetime) -> bool:
     except Refusal as refusal:
         Competition.objects.filter(pk=pk).update(publish_at=None, publish_fault=refusal.detail)
         text = f"“{competition}” was to be published now, and is still a draft. {refusal.detail}"
-        _tell(competition, f"{competition} was not published", f"{text}\n\nMend that, then publish it or plan it anew.")
+        _tell(competition, f"{competition} was not published", f"{text}\n\nFix that, then publish it or plan it again.")
         return False
     _tell(
         competition, f"{competition} is published", f"“{competition}” is published, as planned. Everybody sees it now."

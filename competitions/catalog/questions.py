@@ -136,7 +136,7 @@ def _number(question: AskedQuestion, value: Any) -> float:
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
-        raise _Fault(f"{str(value)[:40]!r} is no finite number. Write it as 12345 or 1.5e6.")
+        raise _Fault(f"{str(value)[:40]!r} is not a finite number. Write it as 12345 or 1.5e6.")
     return int(number) if number.is_integer() and abs(number) < 2**53 else number
 
 
@@ -145,7 +145,7 @@ def _url(question: AskedQuestion, value: Any) -> str:
     try:
         URLValidator(schemes=["http", "https"])(text)
     except ValidationError as error:
-        raise _Fault(f"{text[:80]!r} is no web address. Write it in full, with https://.") from error
+        raise _Fault(f"{text[:80]!r} is not a web address. Write it in full, with https://.") from error
     return text
 
 

@@ -184,7 +184,7 @@ def images_of_pages_are_there(competition: Competition) -> Iterator[ReadinessWar
 @readiness_check
 def it_is_published(competition: Competition) -> Iterator[ReadinessWarning]:
     if not competition.is_published:
-        when = f"It is published at {competition.publish_at:%Y-%m-%d %H:%M} UTC." if competition.publish_at else ""
+        when = f"It will be published at {competition.publish_at:%Y-%m-%d %H:%M} UTC." if competition.publish_at else ""
         yield ReadinessWarning(
             "not_published",
             "Competition",

@@ -28,7 +28,7 @@ def repository_address(text: str) -> str:
         is_plain = False
     if not is_plain or not HOST.fullmatch(parts.netloc) or not PATH.fullmatch(parts.path):
         raise RepositoryInvalid(
-            f"{address[:80]!r} is no address of a repository. Write it as https://github.com/OWNER/NAME, without anything after it."
+            f"{address[:80]!r} is not an address of a repository. Write it as https://github.com/OWNER/NAME, without anything after it."
         )
     return address
 
@@ -38,7 +38,7 @@ def commit_hash(text: str) -> str:
     commit = text.strip().lower()
     if not COMMIT.fullmatch(commit):
         raise RepositoryInvalid(
-            f"{commit[:80]!r} is no commit. Give all 40 hexadecimal digits of its hash, as `git rev-parse HEAD` prints it."
+            f"{commit[:80]!r} is not a commit. Give all 40 hexadecimal digits of its hash, as `git rev-parse HEAD` prints it."
         )
     return commit
 

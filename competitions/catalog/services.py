@@ -33,7 +33,7 @@ def current_rules(competition: Competition) -> RulesVersion | None:
 def rules_publish(
     *, competition: Competition, text: str, now: datetime, form: Format = Format.MARKDOWN
 ) -> RulesVersion:
-    """Publish the text as the next version; the same text again is no new version.
+    """Publish the text as the next version; the same text again is not a new version.
 
     Texts that differ in the kind of their line ends or in white space at their end alone are the same. Raises `RULES_SAY_NOTHING`.
     """

@@ -180,7 +180,7 @@ class UnknownParameter(BadForm):
 
     def __init__(self, name: str, known: Sequence[str]) -> None:
         listed = f"this call knows {', '.join(known)}" if known else "this call knows none"
-        super().__init__(f"There is no parameter {name[:40]!r} here; {listed}. Leave it out: it would not be honoured.")
+        super().__init__(f"There is no parameter {name[:40]!r} here; {listed}. Leave it out: it would have no effect.")
 
 
 def read_uuid(text: str) -> UUID | None:

@@ -28,7 +28,7 @@ LEAST_LEFT: Final = timedelta(days=1)  # of a token that is given again: a scrip
 WRONG_PASSWORD: Final = RefusalKind(
     400,
     "wrong_password",
-    "User name and password do not belong together. Check both, or make an API token in your profile.",
+    "User name or password is wrong. Check both, or make an API token in your profile.",
 )
 
 SECOND_FACTOR_NEEDED: Final = RefusalKind(

@@ -45,7 +45,7 @@ GROUPS: Final[dict[str, list[str]]] = {
     "submission": [],  # files of submissions are no datasets here
 }
 BROKEN_OFF: Final = (
-    "An error of this site broke off the import, and nothing was created. Send it again, or ask the administrators."
+    "An error of this site stopped the import, and nothing was created. Send it again, or ask the administrators."
 )
 
 

@@ -15,7 +15,8 @@ def validate_mirror(value: str) -> None:
         is_right = False
     if not is_right or not value.isprintable() or " " in value:
         raise ValidationError(
-            "“%(value)s” is no address of a package mirror. Write it as https://mirror.example.org/simple/, without user name or password.",
+            "“%(value)s” is not an address of a package mirror. Write it as https://mirror.example.org/simple/, without user name or "
+            "password.",
             code="mirror",
             params={"value": value[:100]},
         )

@@ -77,7 +77,7 @@ def image_perform(image: PostImage, claimed: Claim) -> None:
         except Stopped:
             return
         except OverBounds as error:
-            outcome = {"fault": f"It took more {error.what} to read than this site gives. Save it smaller."}
+            outcome = {"fault": f"It took more {error.what} to read than this site allows. Save it smaller."}
         claimed.release(**_fields(outcome, Path(folder)))
 
 

@@ -91,7 +91,7 @@ def _cursor(topic: Topic) -> str:
 
 
 def _before(rows: QuerySet[Topic], cursor: str) -> QuerySet[Topic]:
-    """Those after the cursor; all of them for what is no cursor."""
+    """Those after the cursor; all of them for what is not a cursor."""
     instant, _, pk = cursor.partition("-")
     if not (is_number(instant) and is_number(pk)):
         return rows

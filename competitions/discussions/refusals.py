@@ -19,25 +19,25 @@ TITLE_WRONG: Final = RefusalKind(422, "title_wrong", "{detail}")
 POST_TOO_LONG: Final = RefusalKind(
     422,
     "post_too_long",
-    f"The post has {{characters:,}} characters; at most {MAX_POST:,} are possible. Shorten it, or put the rest elsewhere and link to it.",
+    f"The post has {{characters:,}} characters; at most {MAX_POST:,} are allowed. Shorten it, or put the rest elsewhere and link to it.",
     tells=("characters",),
 )
 POST_TOO_MANY_LINES: Final = RefusalKind(
     422,
     "post_too_many_lines",
-    "The post has {lines:,} lines; at most {limit:,} are possible. Show the part that matters, or put the rest elsewhere and link to it.",
+    "The post has {lines:,} lines; at most {limit:,} are allowed. Show the part that matters, or put the rest elsewhere and link to it.",
     tells=("lines", "limit"),
 )
 TOO_MANY_MENTIONS: Final = RefusalKind(
     422,
     "too_many_mentions",
-    "The post mentions {count} people and teams; at most {limit} are possible.",
+    "The post mentions {count} people and teams; at most {limit} are allowed.",
     tells=("limit",),
 )
 TOO_MANY_POSTS: Final = RefusalKind(
     429,
     "too_many_posts",
-    "You have written {limit} posts within {period}, which is the most. Try again later.",
+    "You have written {limit} posts within {period}, which is the limit. Try again later.",
     tells=("limit",),
 )
 TOO_MANY_PREVIEWS: Final = RefusalKind(
@@ -49,19 +49,19 @@ TOO_MANY_PREVIEWS: Final = RefusalKind(
 TOO_MANY_EDITS: Final = RefusalKind(
     429,
     "too_many_edits",
-    "You have made {limit} edits within a day, which is the most. Try again tomorrow.",
+    "You have made {limit} edits within a day, which is the limit. Try again tomorrow.",
     tells=("limit",),
 )
 TOO_MANY_REPORTS: Final = RefusalKind(
     429,
     "too_many_reports",
-    "You have reported {limit} posts within a day, which is the most. Write to the organizers instead.",
+    "You have reported {limit} posts within a day, which is the limit. Write to the organizers instead.",
     tells=("limit",),
 )
 TOO_MANY_IMAGES: Final = RefusalKind(
     429,
     "too_many_images",
-    "You have uploaded {limit} images within a day, which is the most. Try again tomorrow.",
+    "You have uploaded {limit} images within a day, which is the limit. Try again tomorrow.",
     tells=("limit",),
 )
 POSTS_WAIT: Final = RefusalKind(
@@ -90,10 +90,12 @@ EDITED_MEANWHILE: Final = RefusalKind(
 )
 POST_HIDDEN: Final = RefusalKind(409, "post_hidden", "The post is not shown: it is {state}.")
 TOO_MANY_PINNED: Final = RefusalKind(
-    409, "too_many_pinned", "{limit} topics are pinned already, which is the most. Unpin one first.", tells=("limit",)
+    409, "too_many_pinned", "{limit} topics are pinned already, which is the limit. Unpin one first.", tells=("limit",)
 )
 NO_SOLUTION: Final = RefusalKind(422, "no_solution", "Choose a shown reply of this topic as its solution.")
-REASON_MISSING: Final = RefusalKind(422, "reason_missing", "Say why, in at most 500 characters: the person reads it.")
+REASON_MISSING: Final = RefusalKind(
+    422, "reason_missing", "Say why, in at most 500 characters: the person will read it."
+)
 ORGANIZERS_STAY: Final = RefusalKind(
     409, "organizers_stay", "{user} organizes this competition, and cannot be excluded from its discussion."
 )

@@ -23,7 +23,7 @@ from core.markup.bounded import HERE_CHARACTERS, rendered
 MOST_MENTIONS: Final = 10
 MOST_REVISIONS: Final = 20  # of a post; the first of them go
 EDITS_A_DAY: Final = 50  # of one person
-SENT_TWICE: Final = timedelta(minutes=10)  # the same text again is no new post
+SENT_TWICE: Final = timedelta(minutes=10)  # the same text again is not a new post
 
 
 @dataclass(frozen=True)

@@ -58,9 +58,7 @@ def checked_title(title: str) -> str:
     if not title:
         raise TITLE_WRONG(detail="The topic has no title. Say in a few words what it is about.")
     if len(title) > MAX_TITLE:
-        raise TITLE_WRONG(
-            detail=f"The title has {len(title)} characters; at most {MAX_TITLE} are possible. Shorten it."
-        )
+        raise TITLE_WRONG(detail=f"The title has {len(title)} characters; at most {MAX_TITLE} are allowed. Shorten it.")
     try:
         one_line(title)
     except ValidationError as error:

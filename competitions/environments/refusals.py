@@ -70,7 +70,7 @@ class FileNotReady(Conflict):
 
     def __init__(self, file: EnvironmentFile) -> None:
         happened = {
-            file.State.CHECKING: "is still being checked. Submit again in some minutes",
+            file.State.CHECKING: "is still being checked. Submit again in a few minutes",
             file.State.REFUSED: f"was refused: {file.detail}",
             file.State.REMOVED: "was removed. Upload it again, or name another version",
         }

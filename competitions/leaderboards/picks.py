@@ -52,7 +52,7 @@ TOO_MANY_FINALS: Final = RefusalKind(
 SELECTION_CHANGED: Final = RefusalKind(
     409,
     "selection_changed",
-    "Somebody of your team has changed the selection for “{board.title}” meanwhile. Nothing was changed now; look at it "
+    "Somebody in your team has changed the selection for “{board.title}” meanwhile. Nothing was changed now; look at it "
     "again and choose once more.",
 )
 

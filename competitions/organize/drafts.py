@@ -166,4 +166,4 @@ def _read(file: DraftFile, claimed: Claim) -> dict[str, object]:
         except AnswerTooLong:
             return {"fault": TOO_WIDE}
         except OverBounds as error:
-            return {"fault": f"It took more {error.what} to read than this site gives. Make it smaller."}
+            return {"fault": f"It took more {error.what} to read than this site allows. Make it smaller."}

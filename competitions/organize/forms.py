@@ -54,7 +54,7 @@ REASON_LENGTH: Final = 500
 
 
 class NumbersField(forms.Field):
-    """Numbers of rows that are ticked; what is no number names none."""
+    """Numbers of rows that are ticked; what is not a number names none."""
 
     widget = forms.MultipleHiddenInput
 

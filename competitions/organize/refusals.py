@@ -18,7 +18,7 @@ class HostsOnly(NotAllowed):
 
 
 REQUEST_OPEN: Final = RefusalKind(
-    409, "host_request_open", "You have asked already. An administrator decides, and you get a mail."
+    409, "host_request_open", "You have asked already. An administrator decides, and you will get a mail."
 )
 
 REQUESTS_CLOSED: Final = RefusalKind(
@@ -93,7 +93,7 @@ NOBODY_TO_MAIL: Final = RefusalKind(422, "nobody_to_mail", "This mail would reac
 TOO_MANY_MAILS: Final = RefusalKind(
     429,
     "too_many_mails",
-    "You have sent {limit} mails within a day, the most that a competition may send. The next one can go out from "
+    "You have sent {limit} mails within a day, the most that a competition may send. The next one can be sent from "
     "{next_at:%Y-%m-%d %H:%M} UTC; an announcement is always possible.",
     tells=("next_at",),
 )
@@ -101,7 +101,7 @@ TOO_MANY_MAILS: Final = RefusalKind(
 TRIAL_RUNS: Final = RefusalKind(
     409,
     "trial_runs",
-    "The trial runs at this moment. Wait until it has ended, which takes some seconds, and try again.",
+    "The trial is still running. Wait until it has ended, which takes a few seconds, and try again.",
 )
 
 CANNOT_BE_BUILT: Final = RefusalKind(422, "cannot_be_built", "{detail}")
@@ -121,7 +121,7 @@ QUEUE_MISSING: Final = RefusalKind(
     422, "queue_missing", "Choose one of the queues that you may use. Nothing was moved."
 )
 
-REASON_MISSING: Final = RefusalKind(422, "reason_missing", "Give the reason: it is what the people concerned read.")
+REASON_MISSING: Final = RefusalKind(422, "reason_missing", "Give the reason: the people concerned will read it.")
 
 PHASE_HAS_SUBMISSIONS: Final = RefusalKind(
     409, "phase_has_submissions", "Somebody has submitted to “{name}”, so it is not deleted. Close it by its end date."

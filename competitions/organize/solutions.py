@@ -190,7 +190,7 @@ def _answer(solution: NewSolution, target: Path, claimed: Claim) -> dict[str, ob
         try:
             return work_on_tables(request, is_wanted=claimed.renew, every_s=claimed.renew_every_s)
         except OverBounds as error:
-            return {"fault": f"It took more {error.what} to compare than this site gives. Replace the zip instead."}
+            return {"fault": f"It took more {error.what} to compare than this site allows. Replace the zip instead."}
 
 
 def _sample(task: Task) -> Any:

@@ -22,12 +22,12 @@ NOT_OVER: Final = RefusalKind(
 NOT_RANKED: Final = RefusalKind(
     409,
     "not_ranked",
-    "You are in no team that stands on a final leaderboard of “{competition}”, so there is nothing to certify.",
+    "You are in no team on a final leaderboard of “{competition}”, so there is nothing to certify.",
 )
 CERTIFICATE_VOID: Final = RefusalKind(
     410,
     "certificate_void",
-    "This certificate holds no longer: its person is in no team that stands on a final leaderboard of “{competition}”.",
+    "This certificate is no longer valid: its person is in no team on a final leaderboard of “{competition}”.",
 )
 
 

@@ -127,7 +127,7 @@ def account_delete(pk: int, *, now: datetime) -> int:
     mail_person(
         to=user,
         subject="Your account is deleted",
-        text="Your account is deleted, as it was announced to you.",
+        text="Your account has been deleted, as announced.",
         path="/",
     )
     boards_follow_person(Profile, user)  # now, while their teams still lead to the boards that name them

@@ -30,7 +30,7 @@ PAUSE: Final = timedelta(days=1)  # between two of one person
 EXPORTED_LATELY: Final = RefusalKind(
     429,
     "exported_lately",
-    "Your data were written within the last day. You can ask again from {again_at:%Y-%m-%d %H:%M} UTC on.",
+    "Your data were exported within the last day. You can ask again from {again_at:%Y-%m-%d %H:%M} UTC on.",
 )
 
 
@@ -75,7 +75,7 @@ def _finish(export: DataExport, claimed: Claim, file: StoredFile) -> None:
         log.warning("data_export_taken_over", data_export=export.pk)
         return
     subject, path = "Your data are ready", "/profile/data/"
-    text = f"The data that you asked for are written. Sign in to download them within {KEPT.days} days."
+    text = f"The data that you asked for are ready. Sign in to download them within {KEPT.days} days."
     mail_person(to=export.user, subject=subject, text=text, path=path)
     notify_account(user=export.user, subject=subject, text=text, path=path, event=f"data-export-{export.pk}")
 

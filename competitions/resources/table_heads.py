@@ -76,7 +76,7 @@ def separator_by_name(file_name: str) -> str | None:
 
 
 def table_head(resource: Resource) -> TableHead | None:
-    """None for a file of another kind, one that is packed, or whose beginning is no table of UTF-8 text."""
+    """None for a file of another kind, a packed one, or one whose beginning is not a table of UTF-8 text."""
     separator = separator_by_name(resource.file_name)
     if separator is None:
         return None

@@ -109,7 +109,7 @@ def _next_run(worker: ComputeWorker, free_gpus: int, room: Room, now: datetime) 
         while (pk := candidates.values_list("pk", flat=True).first()) is not None:
             run = Run.objects.select_related(*FOR_A_JOB).get(pk=pk)
             attach_proposed(run)
-            plan_anew(run)  # one that has become another kind of worker's is no candidate any more
+            plan_anew(run)  # one that has become another kind of worker's is not a candidate any more
             if may_take(worker, run) and not _refused(run, worker.queue, now):
                 return run
     return None

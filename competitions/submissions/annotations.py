@@ -71,7 +71,7 @@ def _tags(given: Sequence[str]) -> tuple[str, ...]:
     if (wrong := next((tag for tag in tags if not TAG.fullmatch(tag)), None)) is not None:
         raise ANNOTATION_INVALID(
             field="tags",
-            detail=f"{wrong[:SHOWN_CHARS]!r} is no tag. A tag is one word of at most 30 letters, digits and . _ - + : / "
+            detail=f"{wrong[:SHOWN_CHARS]!r} is not a tag. A tag is one word of at most 30 letters, digits and . _ - + : / "
             "that begins with a letter or digit, such as gin-virtual or lr:0.01.",
         )
     return tags
@@ -82,7 +82,8 @@ def _commit(given: str) -> str:
     if commit and not COMMIT.fullmatch(commit):
         raise ANNOTATION_INVALID(
             field="commit",
-            detail=f"{commit[:SHOWN_CHARS]!r} is no commit. Write its hash, 7 to 64 hexadecimal digits, as `git rev-parse HEAD` prints it.",
+            detail=f"{commit[:SHOWN_CHARS]!r} is not a commit. Write its hash, 7 to 64 hexadecimal digits, as `git rev-parse HEAD` "
+            "prints it.",
         )
     return commit
 

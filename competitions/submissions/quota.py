@@ -24,10 +24,10 @@ DAY: Final = timedelta(days=1)
 WEEK: Final = timedelta(days=7)
 # What a limit is about, in a sentence and briefly.
 PERIODS: Final = {
-    "day": "of today",
-    Week.CALENDAR: "of this week",
-    Week.SLIDING: "of the last seven days",
-    "total": "of this phase",
+    "day": "for today",
+    Week.CALENDAR: "for this week",
+    Week.SLIDING: "for the last seven days",
+    "total": "for this phase",
 }
 BRIEFLY: Final = {"day": "today", Week.CALENDAR: "this week", Week.SLIDING: "this week", "total": "in all"}
 
@@ -36,7 +36,7 @@ BRIEFLY: Final = {"day": "today", Week.CALENDAR: "this week", Week.SLIDING: "thi
 class Allowance:
     """One limit of a phase as it stands for one team."""
 
-    period: str  # as in a sentence: "of today", "of this week", "of this phase"
+    period: str  # as in a sentence: "for today", "for this week", "for this phase"
     limit: int
     used: int
     resets_at: datetime | None = None  # None: never, or not asked
@@ -161,7 +161,7 @@ def smoke_allowance(team_id: int, *, now: datetime) -> Allowance:
         team=team_id, is_charged=False, created_at__gte=midnight, created_at__lt=midnight + DAY, runs__is_smoke=True
     )
     used = ended_there.exclude(reason__in=NOT_RUN).count()
-    return Allowance("of today's smoke runs", settings.SMOKE_RUNS_PER_DAY, used, midnight + DAY)
+    return Allowance("for today's smoke runs", settings.SMOKE_RUNS_PER_DAY, used, midnight + DAY)
 
 
 def require_smoke_runs_left(*, team: Team, now: datetime) -> None:

@@ -12,7 +12,7 @@ NAMES: Final = {Kind.PREDICTION: "predictions", Kind.CODE: "code", Kind.DATASET:
 AGENTS_NOT_TAKEN: Final = RefusalKind(
     403,
     "agents_not_taken",
-    "The phase “{phase.name}” takes no submissions of agents. A person may submit, on the page or with a token that is no agent's.",
+    "The phase “{phase.name}” takes no submissions of agents. A person may submit, on the page or with a token that is not an agent's.",
 )
 AGENT_NOT_DECLARED: Final = RefusalKind(
     403,
@@ -107,8 +107,9 @@ class QuotaUsed(Refusal):
             if resets_at
             else "No more can be made in this phase."
         )
+        every = "the one submission" if limit == 1 else f"all {limit} submissions"
         super().__init__(
-            f"Your team has used all {limit} submissions {period}. {when} Runs that failed on our side are not counted.",
+            f"Your team has used {every} {period}. {when} Runs that failed on our side are not counted.",
             limit=limit,
             resets_at=resets_at.isoformat() if resets_at else None,
         )
@@ -119,7 +120,7 @@ TOO_MANY_SCORING_ERRORS: Final = RefusalKind(
     "too_many_scoring_errors",
     "The scoring program failed on {limit} of your team's submissions today, and no more are taken until "
     "{resets_at:%Y-%m-%d %H:%M} UTC. Compare your files with the form that the competition asks for. If they are right, write to "
-    "the organizers, who can mend the scoring program and run your submissions again.",
+    "the organizers, who can fix the scoring program and run your submissions again.",
     tells=("limit", "resets_at"),
 )
 
@@ -140,13 +141,13 @@ SMOKE_TASK_HIDDEN: Final = RefusalKind(
     409,
     "smoke_task_hidden",
     "The smoke run of “{phase.name}” is set up on data that are not public, so no code is taken. Nothing was charged and the "
-    "file is kept; the organizers can see it in their checklist. Submit again once they have mended it.",
+    "file is kept; the organizers can see it in their checklist. Submit again once they have fixed it.",
 )
 
 TOO_MANY_SMOKE_RUNS: Final = RefusalKind(
     429,
     "too_many_smoke_runs",
-    "Your team has used its {limit} free smoke runs of today; there are more from {resets_at:%Y-%m-%d %H:%M} UTC. Run your code on your "
+    "Your team has used its {limit} free smoke runs for today; there are more from {resets_at:%Y-%m-%d %H:%M} UTC. Run your code on your "
     "own machine first: `podium run` says what the site would say. A submission that counts is still possible, and is charged if it fails.",
     tells=("limit", "resets_at"),
 )
@@ -175,7 +176,7 @@ IMAGE_MISSING: Final = RefusalKind(
     409,
     "image_missing",
     "“{phase.name}” runs in the image {phase.image_name}, which no compute worker has. Nothing was charged and the file is "
-    "kept; the organizers can see it in their checklist. Submit again once they have mended it.",
+    "kept; the organizers can see it in their checklist. Submit again once they have fixed it.",
 )
 
 TEAM_MERGED: Final = RefusalKind(
@@ -203,7 +204,7 @@ class NoPlaceForDataset(Conflict):
 
 
 NOT_A_DATASET: Final = RefusalKind(
-    409, "not_a_dataset", "This submission is no dataset on a board, so there is nothing to withdraw."
+    409, "not_a_dataset", "This submission is not a dataset on a board, so there is nothing to withdraw."
 )
 
 DATASET_WITHDRAWN: Final = RefusalKind(

@@ -52,7 +52,7 @@ class Reason(TextChoices):
     INFRASTRUCTURE = "infrastructure", "the platform failed"
 
 
-# Nothing was found out about what was sent in: it waits for a person who mends what is wrong and runs it again.
+# Nothing was found out about what was sent in: it waits for a person who fixes what is wrong and runs it again.
 NOT_RUN: Final = (Reason.SETUP_ERROR, Reason.INFRASTRUCTURE)
 ORGANIZERS_OWN: Final = (Reason.SCORING_ERROR, Reason.SETUP_ERROR)
 
@@ -98,12 +98,12 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         Blame.PARTICIPANT,
         True,
         "Your program was not started, and no time of its budget was used. The message says what of its image, weights or requirements "
-        "could not be used: mend that and submit again.",
+        "could not be used: fix that and submit again.",
     ),
     Reason.FILE_INVALID: ReasonInfo(
         Blame.PARTICIPANT,
         False,
-        "Nothing was run, and it cost no quota. Mend the file and submit it again; a team may have only so many refused files a day.",
+        "Nothing was run, and it cost no quota. Fix the file and submit it again; a team may have only so many refused files a day.",
     ),
     Reason.SCORING_ERROR: ReasonInfo(
         Blame.ORGANIZER,
@@ -114,7 +114,7 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     Reason.SETUP_ERROR: ReasonInfo(
         Blame.ORGANIZER,
         False,
-        "Nothing for you to do: it cost no quota, and the organizers have been told. Once the setup is mended, they can run it again.",
+        "Nothing for you to do: it cost no quota, and the organizers have been told. Once the setup is fixed, they can run it again.",
     ),
     Reason.INFRASTRUCTURE: ReasonInfo(
         Blame.PLATFORM,

@@ -17,7 +17,7 @@ NOT_REGISTERED: Final = RefusalKind(
 REGISTRATION_PENDING: Final = RefusalKind(
     403,
     "registration_pending",
-    "Your registration for “{competition}” waits for an organizer. You get an e-mail when it is decided.",
+    "Your registration for “{competition}” waits for an organizer. You will get a mail once it is decided.",
 )
 
 
@@ -59,17 +59,19 @@ NO_TEAM: Final = RefusalKind(
 )
 
 ALREADY_IN_TEAM: Final = RefusalKind(
-    409, "already_in_a_team", "{who} already belongs to the team “{team}” of this competition; one person has one team."
+    409,
+    "already_in_a_team",
+    "{who} already belongs to the team “{team}” of this competition; a person can be in one team only.",
 )
 
 IN_ANOTHER_TEAM: Final = RefusalKind(
-    409, "already_in_a_team", "{who} belongs to a team of this competition already; one person has one team."
+    409, "already_in_a_team", "{who} belongs to a team of this competition already; a person can be in one team only."
 )
 
 OWN_TEAM_STAYS: Final = RefusalKind(
     409,
     "own_team_has_submissions",
-    "Your team “{team}” has submissions or files, which stay with it. Propose that the two teams merge, then both have them.",
+    "Your team “{team}” has submissions or files, which stay with it. Propose that the two teams merge; then both have them.",
 )
 
 
@@ -77,7 +79,7 @@ class TeamNameTaken(Conflict):
     code = "team_name_taken"
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"Another team of this competition is called “{name}”. Choose another name.")
+        super().__init__(f"Another team in this competition is called “{name}”. Choose another name.")
 
 
 class TeamNameInvalid(Refusal):
@@ -109,7 +111,7 @@ INVITATION_OVER: Final = RefusalKind(
 )
 
 ALREADY_INVITED: Final = RefusalKind(
-    409, "already_invited", "{who} has an open invitation to this team already; it waits for an answer."
+    409, "already_invited", "{who} has an open invitation to this team already; it is waiting for an answer."
 )
 
 TEAM_STAYS: Final = RefusalKind(
@@ -154,7 +156,7 @@ RESULTS_STAND: Final = RefusalKind(
 )
 
 ALREADY_PROPOSED: Final = RefusalKind(
-    409, "merge_already_proposed", "A merge with “{name}” is proposed already and waits for an answer."
+    409, "merge_already_proposed", "A merge with “{name}” is proposed already and is waiting for an answer."
 )
 
 PROPOSAL_OVER: Final = RefusalKind(

@@ -14,7 +14,7 @@ from competitions.leaderboards.models import Entry
 from competitions.resources.storage import open_stored
 from competitions.runs.models import Run, RunOutput
 
-# An organizer's page: `sandbox` gives it an origin of its own, so it is no part of the site; it can load and send nothing.
+# An organizer's page: `sandbox` gives it an origin of its own, so it is not part of the site; it can load and send nothing.
 DETAILS_POLICY: Final = (
     "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; "
     "font-src data:; media-src data:; form-action 'none'; base-uri 'none'; frame-ancestors 'self'"

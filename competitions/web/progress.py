@@ -68,7 +68,7 @@ def submission_progress(
     if chosen.state == State.CHECKING:
         return Progress(sentence="The file is being checked; then it is queued")
     if chosen.state == State.UNSTARTED:
-        return Progress(sentence="It waits for the organizers to start it; there is nothing for you to do")
+        return Progress(sentence="It is waiting for the organizers to start it; there is nothing for you to do")
     if chosen.state == State.QUEUED:
         return _queued(chosen, positions.get(chosen.pk), now)
     if chosen.state in HELD:
@@ -111,7 +111,7 @@ def _queued(run: Run, position: QueuePosition | None, now: datetime) -> Progress
 
 def _without_gpu_hours(goes_on_at: datetime) -> str:
     return (
-        "Waiting: the competition has used up its GPU hours of this month. It keeps its place, and starts from "
+        "Waiting: the competition has used up its GPU hours for this month. It keeps its place, and starts from "
         f"{goes_on_at:%-d %B} (UTC), or as soon as more are given; there is nothing for you to do"
     )
 
@@ -131,7 +131,7 @@ def _held(run: Run, submission: Submission, now: datetime) -> Progress:
         )
     if run.state == State.SCORING:
         return Progress(sentence="The scoring program runs")
-    return Progress(sentence="A compute worker prepares the run; this is not charged to your budget")
+    return Progress(sentence="A compute worker is preparing the run; this is not charged to your budget")
 
 
 def _shares(run: Run, submission: Submission) -> tuple[float | None, float | None]:

@@ -80,7 +80,7 @@ def came_from(request: HttpRequest) -> str:
 
 
 KEY: Final = "refused_form"  # in the session: the page that the form is on, and its values
-MAX_CHARS: Final = 20_000  # of all values together; a session is no place for more
+MAX_CHARS: Final = 20_000  # of all values together; a session is not a place for more
 NOT_KEPT: Final = ("csrfmiddlewaretoken", "idempotency_key")
 
 

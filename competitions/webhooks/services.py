@@ -24,7 +24,7 @@ TEST: Final = "test"
 JOB: Final = "webhook-message"
 
 TOO_MANY_WEBHOOKS: Final = RefusalKind(
-    409, "too_many_webhooks", f"There are {MOST_OF_AN_OWNER} webhooks already, which is the most. Delete one first."
+    409, "too_many_webhooks", f"There are {MOST_OF_AN_OWNER} webhooks already, which is the limit. Delete one first."
 )
 
 NOTHING_TO_SEND: Final = RefusalKind(409, "webhook_stopped", "The webhook is turned off. Turn it on first.")

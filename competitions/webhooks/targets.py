@@ -19,7 +19,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 STEP_S: Final = 5.0  # to connect, and for each piece of the answer
 WHOLE_S: Final = 15.0  # for everything, however slowly the pieces come
-NO_TLS: Final = "The address must begin with https://, so that nobody reads along."
+NO_TLS: Final = "The address must begin with https://, so that nobody else can read the messages."
 # Where public machines have addresses: of IPv6 nothing but global unicast has been given out, whatever else the kernel would route.
 PUBLIC: Final = tuple(ipaddress.ip_network(name) for name in ("0.0.0.0/0", "2000::/3"))
 # Within them: relays and tunnels that lead to IPv4 addresses inside (6to4, Teredo), other special uses, examples.
@@ -50,13 +50,13 @@ def check_url(url: str) -> SplitResult:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise TargetRefused(f"This is no address: {error}.") from error
+        raise TargetRefused(f"This is not an address: {error}.") from error
     if parts.scheme not in ("https", "http") or not parts.hostname:
         raise TargetRefused("The address must begin with https:// and name a host, such as https://example.org/podium.")
     if parts.username is not None or parts.password is not None:
         raise TargetRefused("The address must not hold a user name or a password: the signature says who sends.")
     if port == 0:
-        raise TargetRefused("Port 0 is no port.")
+        raise TargetRefused("Port 0 is not a port.")
     if parts.scheme == "http" and not allowed_networks():
         raise TargetRefused(NO_TLS)
     if (address := _as_address(parts.hostname)) is not None:

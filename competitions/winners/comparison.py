@@ -229,7 +229,7 @@ def _comparable(values: list[Any], kind: str) -> NDArray[Any]:
 def _lines(path: Path) -> Arrays:
     """Every text file of a zip as an array of its lines."""
     if not zipfile.is_zipfile(path):
-        raise CannotCompare("What was submitted is no zip, so there are no files to compare line by line.")
+        raise CannotCompare("What was submitted is not a zip, so there are no files to compare line by line.")
     with zipfile.ZipFile(path) as archive:
         infos = [info for info in archive.infolist() if not info.is_dir()]
         if sum(info.file_size for info in infos) > MAX_TEXT_BYTES:

@@ -210,7 +210,7 @@ def _web_address(text: str, what: str) -> str:
         URLValidator(schemes=["http", "https"])(text.strip())
     except ValidationError as error:
         raise refusals.HAND_IN_INVALID(
-            detail=f"{what}: {text[:80]!r} is no web address. Write it in full, with https://."
+            detail=f"{what}: {text[:80]!r} is not a web address. Write it in full, with https://."
         ) from error
     return text.strip()
 

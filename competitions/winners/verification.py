@@ -139,7 +139,7 @@ def _is_not_the_teams(submission: Submission) -> bool:
 
 
 def _is_the_platforms(checks: Submission) -> bool:
-    """True for a check that we lost, to run again; one that cannot be scored is the organizers' to mend."""
+    """True for a check that we lost, to run again; one that cannot be scored is the organizers' to fix."""
     lost = [run for run in checks.runs.all() if run.reason and REASONS[Reason(run.reason)].blame == Blame.PLATFORM]
     return checks.status == RunState.CANCELLED or bool(lost)
 

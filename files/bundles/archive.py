@@ -114,7 +114,7 @@ class BundleFiles:
         return content.decode("utf-16" if content.startswith(UTF_16_MARKS) else "utf-8-sig", errors="replace")
 
     def wrong_byte(self, relative: str) -> str:
-        """A sentence on the first byte of a page that is no UTF-8, with its line; empty for a readable page."""
+        """A sentence on the first byte of a page that is not UTF-8, with its line; empty for a readable page."""
         content = self._content(relative)
         if content.startswith(UTF_16_MARKS):
             return ""

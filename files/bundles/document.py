@@ -65,7 +65,7 @@ class DocumentReader:
 
 
 def read_document(path: Path, name: str = YAML_NAME) -> Document:
-    """Read a YAML file of a bundle, with its faults. Raises `InvalidBundle` when it is no YAML at all."""
+    """Read a YAML file of a bundle, with its faults. Raises `InvalidBundle` when it is not YAML at all."""
     if path.stat().st_size > MAX_BYTES:
         raise invalid(f"The file is larger than {MAX_BYTES:,} bytes. Keep data in files beside it.", file=name)
     return parse_document(_decode(path.read_bytes(), name), name)

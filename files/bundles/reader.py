@@ -284,11 +284,11 @@ class BundleReader(DocumentReader):
         path = self.files.path(relative)
         if path is None or path.is_dir() or zipfile.is_zipfile(path):
             return ""
-        return f"{relative!r} is a single file that is no zip; put it into a folder, and name the folder or a zip of what is in it"
+        return f"{relative!r} is a single file that is not a zip; put it into a folder, and name the folder or a zip of what is in it"
 
     def _key(self, key: str, where: Where) -> None:
         if not is_key(key):
-            self.add_fault(where, f"{key!r} is no key; a key has 36 characters, such as 7f6e…-…")
+            self.add_fault(where, f"{key!r} is not a key; a key has 36 characters, such as 7f6e…-…")
 
 
 def is_key(text: str) -> bool:
@@ -320,7 +320,7 @@ def command_fault(files: BundleFiles, relative: str) -> str:
     try:
         metadata = read_plain_yaml(text)
     except NotPlainYaml:
-        return f"the file {name} of {relative!r} is no valid YAML, so the program cannot be run"
+        return f"the file {name} of {relative!r} is not valid YAML, so the program cannot be run"
     if not isinstance(metadata, dict) or not metadata.get("command"):
         return f"the file {name} of {relative!r} has no line `command: ...`, so the program cannot be run"
     if not isinstance(metadata["command"], str):

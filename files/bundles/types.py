@@ -29,9 +29,9 @@ def read_instant(text: str) -> datetime:
     except _UnknownZone as error:
         raise ValueError(f"{text!r} names the time zone {error}, which is not known; {_RIGHT}") from error
     except (ValueError, OverflowError, TypeError) as error:
-        raise ValueError(f"{text[:80]!r} is no date; {_RIGHT}") from error
+        raise ValueError(f"{text[:80]!r} is not a date; {_RIGHT}") from error
     if len(readings) != 1:
-        raise ValueError(f"{text[:80]!r} is no whole date; {_RIGHT}")
+        raise ValueError(f"{text[:80]!r} is not a whole date; {_RIGHT}")
     return readings.pop()
 
 

@@ -66,7 +66,7 @@ def _footnote_block(renderer: Any, tokens: Sequence[Token], index: int, options:
 def _reader(*, html: bool) -> MarkdownIt:
     reader = MarkdownIt("commonmark", {"html": html, "linkify": False, "highlight": highlighted})
     reader.enable(["table", "strikethrough"]).use(footnote_plugin)
-    # Without spaces and digits at the signs: an amount of dollars is no formula.
+    # Without spaces and digits at the signs: an amount of dollars is not a formula.
     reader.use(
         dollarmath_plugin,
         allow_space=False,

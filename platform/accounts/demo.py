@@ -6,7 +6,7 @@ from accounts.models import User
 
 
 def demo_accounts() -> list[User]:
-    """The accounts of `PODIUM_DEMO_ACCOUNTS`, in this order; none on a site that is no demo.
+    """The accounts of `PODIUM_DEMO_ACCOUNTS`, in this order; none on a site that is not a demo.
 
     An administrator's account may write, so it is never among them.
     """

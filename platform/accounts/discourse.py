@@ -19,7 +19,7 @@ MAX_PAYLOAD: Final = 4_000  # characters; Discourse sends some 200
 NOT_FROM_DISCOURSE: Final = RefusalKind(
     403,
     "not_from_discourse",
-    "This link to sign in was not made by the forum of this site: {what}. Go to the forum and sign in there again.",
+    "This sign-in link was not made by the forum of this site: {what}. Go to the forum and sign in there again.",
 )
 
 

@@ -35,7 +35,7 @@ def require_orcid(text: str) -> None:
     digits = text.replace("-", "")
     if orcid_check_digit(digits[:15]) != digits[15]:
         raise ValidationError(
-            f"{text} is no ORCID iD: its last character does not fit the others. Compare it with orcid.org.",
+            f"{text} is not an ORCID iD: its last character does not fit the others. Compare it with orcid.org.",
             code="orcid",
         )
 

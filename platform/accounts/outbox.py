@@ -81,7 +81,7 @@ def mail_deliver(pk: int) -> None:
     message = _message(mail.document)
     try:
         message.message()
-    except ValueError as error:  # an address that cannot be written, which waiting does not mend
+    except ValueError as error:  # an address that cannot be written, which waiting does not fix
         log.error("mail_not_formed", subject=mail.document["subject"], error=str(error))
         mail.delete()
         return

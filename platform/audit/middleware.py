@@ -13,7 +13,7 @@ from core.serving.receiving import Admitted
 
 HARMLESS: Final = ("GET", "HEAD", "OPTIONS", "TRACE")
 SECRETS: Final = ("password", "secret", "token", "csrf", "otp")
-ONE_TIME_CODE: Final = "code"  # in whole: `accepts_code` is no secret
+ONE_TIME_CODE: Final = "code"  # in whole: `accepts_code` is not a secret
 ORGANIZING: Final = "organize"  # the pages of organizers, who need not be staff
 MAX_FIELDS, MAX_CHARS = 100, 200
 

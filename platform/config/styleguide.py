@@ -61,7 +61,7 @@ class ExampleForm(forms.Form):
 def styleguide(request: HttpRequest) -> HttpResponse:
     """All components on one page, with made-up content; with `?refused`, a refusal as htmx shows it."""
     if "refused" in request.GET:
-        raise NotAllowed("Your team has used all 5 submissions of today.")
+        raise NotAllowed("Your team has used all 5 submissions for today.")
     now = timezone.now()
     context = {
         "colours": COLOURS,

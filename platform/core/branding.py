@@ -48,7 +48,7 @@ def check_brand(brand: Brand) -> Brand:
                 f"PODIUM_{name}={colour} has a contrast of {ratio:.1f} to {ground}, too little to read; {MIN_CONTRAST} is needed."
             )
     if brand.logo is not None and (brand.logo.suffix.lower() not in LOGO_TYPES or not brand.logo.is_file()):
-        raise ImproperlyConfigured(f"PODIUM_SITE_LOGO={brand.logo} is no file that ends in {', '.join(LOGO_TYPES)}.")
+        raise ImproperlyConfigured(f"PODIUM_SITE_LOGO={brand.logo} is not a file that ends in {', '.join(LOGO_TYPES)}.")
     for name, source in brand.legal.items():
         if not source.startswith("https://") and not Path(source).is_file():
             raise ImproperlyConfigured(f"PODIUM_{name.upper()}={source} is neither a file nor an https address.")
@@ -77,7 +77,9 @@ def _luminance(colour: str, setting: str) -> float:
     except ValueError:
         parts = None
     if parts is None:
-        raise ImproperlyConfigured(f"{setting}={colour} is no colour; write six hexadecimal digits, such as #1d55a5.")
+        raise ImproperlyConfigured(
+            f"{setting}={colour} is not a colour; write six hexadecimal digits, such as #1d55a5."
+        )
     red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 

@@ -51,7 +51,7 @@ class GuardedAdmin(admin.ModelAdmin[Any]):
     """
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
-        """A number that no column holds is no value either: the database would fail over it."""
+        """A number that no column holds is not a value either: the database would fail over it."""
         is_too_large = value.lstrip("+-").isdecimal() and not is_number(value.lstrip("+-"))
         return lookup in set(self.declared_lookups(request)) and not is_too_large
 

@@ -22,7 +22,7 @@ MISSED_ROUNDS: Final = 4
 LONGEST_WAIT: Final = {Queue.SHORT: timedelta(minutes=5), Queue.LONG: timedelta(hours=1)}
 NO_MAIL_SERVER: Final = ("filebased", "console", "dummy")
 UNAVAILABLE: Final = (
-    "The site is away for a moment; nothing that you sent in before is lost. Try again in a few seconds."
+    "The site will be back in a moment; nothing that you sent in before is lost. Try again in a few seconds."
 )
 
 

@@ -1,4 +1,4 @@
-"""The periodic look at the whole: each app registers what it mends or carries on, and how often.
+"""The periodic look at the whole: each app registers what it fixes or carries on, and how often.
 
 Every step may run twice, late, or on two machines at once.
 """

@@ -76,7 +76,7 @@ _RULES: Final[dict[str, Rule]] = {
 
 
 def dataset_samples(name: str, inputs: Inputs) -> Mapping[str, AnyArray] | None:
-    """The values of the single samples of a dataset; None where its score is no mean over samples.
+    """The values of the single samples of a dataset; None where its score is not a mean over samples.
 
     >>> dataset_samples("lsc-pcqm4mv2", {"y_true": np.array([1.0, 2.0]), "y_pred": np.array([1.5, 2.0])})
     {'mae': array([0.5, 0. ])}

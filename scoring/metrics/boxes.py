@@ -33,7 +33,7 @@ def _boxes(cell: str, numbers: int, where: str) -> dict[str, Floats]:
     """The numbers of each class's boxes."""
     words, right = cell.split(), f"write a class and {numbers} numbers for each"
     if len(words) % (numbers + 1):
-        raise ScoringInputError("out_of_range", where, "a cell is no list of boxes", right)
+        raise ScoringInputError("out_of_range", where, "a cell is not a list of boxes", right)
     boxes = defaultdict(list)
     try:
         for start in range(0, len(words), numbers + 1):

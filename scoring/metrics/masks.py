@@ -34,7 +34,7 @@ def _runs(code: str, where: str) -> Runs:
         what = "a run-length code holds something else than whole numbers"
         raise ScoringInputError("out_of_range", where, what, right) from error
     if len(numbers) % 2 or numbers.min() < 1 or numbers.max() > _MAX_PIXEL:
-        raise ScoringInputError("out_of_range", where, "a run-length code is no list of pairs from 1", right)
+        raise ScoringInputError("out_of_range", where, "a run-length code is not a list of pairs from 1", right)
     order = np.argsort(numbers[::2], kind="stable")
     starts, ends = numbers[::2][order], (numbers[::2] + numbers[1::2])[order]
     if np.any(starts[1:] < ends[:-1]):

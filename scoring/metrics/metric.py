@@ -225,7 +225,7 @@ class Metric:
         """
         settings = self.settings(given or {})
         _require_usable(self, rows)
-        with np.errstate(all="ignore"):  # what is no number is refused below
+        with np.errstate(all="ignore"):  # what is not a number is refused below
             try:
                 value = self._value(rows, settings)
             except OverflowError:

@@ -248,6 +248,6 @@ def bad_reference(where: str, what: str) -> ScoringInputError:
     """The error of a solution that cannot be used.
 
     >>> str(bad_reference("price", "a value is missing"))
-    "the solution, column 'price': a value is missing; mend the solution."
+    "the solution, column 'price': a value is missing; fix the solution."
     """
-    return ScoringInputError("bad_reference", f"the solution, column {where!a}", what, "mend the solution")
+    return ScoringInputError("bad_reference", f"the solution, column {where!a}", what, "fix the solution")

@@ -154,7 +154,7 @@ class _Reader:
         right = f"give a {plain} in every row"
         if is_text and wrong.any():
             right += _number_advice(text.filter(wrong))
-        self._refuse(table, name, wrong, "wrong_type", lambda value: f"{value!a} is no {plain}", right)
+        self._refuse(table, name, wrong, "wrong_type", lambda value: f"{value!a} is not a {plain}", right)
         return numbers
 
     def _require_ids(self, submitted: pl.Series) -> Places | None:

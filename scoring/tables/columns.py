@@ -106,11 +106,11 @@ def distinct_classes(column: pl.Series) -> tuple[Value, ...]:
     values, right = column.drop_nulls(), "choose another metric or column"
     if values.dtype.is_numeric():
         if values.dtype.is_float() and not (values == values.floor()).all():
-            what = "it holds fractions, so it is no class"
+            what = "it holds fractions, so it is not a class"
             raise ScoringInputError("wrong_type", ascii(column.name), what, right)
         numbers = values.unique().cast(pl.Int64, strict=False)
         if numbers.null_count():
-            what = "it holds NaN, infinity or numbers of more than 64 bits, so it is no class"
+            what = "it holds NaN, infinity or numbers of more than 64 bits, so it is not a class"
             raise ScoringInputError("wrong_type", ascii(column.name), what, right)
         whole = set(numbers.to_list())
         return tuple(sorted(whole | {0, 1} if whole <= {0, 1} else whole))

@@ -125,7 +125,7 @@ def try_metric(
             scores[f"score{part}"] = own.score(rows, predictions.filter(chosen), id_name, parameters)
         except MetricRefused as refusal:
             raise ScoringInputError(
-                "metric_refused", "score", f"it tells the team: {refusal}", "mend the sample or the metric"
+                "metric_refused", "score", f"it tells the team: {refusal}", "fix the sample or the metric"
             ) from refusal
     return {**scores, "seconds": round(time.perf_counter() - started, 3)}
 

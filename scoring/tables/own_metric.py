@@ -67,7 +67,7 @@ class OwnMetric:
                 raise MetricRefused(_plain(str(error))) from error
             traceback.print_exc()
             what = f"it raised {type(error).__name__}: {str(error)[:MAX_MESSAGE]}"
-            raise _bad("score", what, "see the log, and mend the file") from error
+            raise _bad("score", what, "see the log, and fix the file") from error
         return _finite(value)
 
 
@@ -119,7 +119,7 @@ def _load(path: Path) -> ModuleType:
         raise _bad(path.name, what, "name an image that holds it, or do without") from error
     except (Exception, SystemExit) as error:
         traceback.print_exc()
-        raise _bad(path.name, f"importing it raised {type(error).__name__}: {error}", "mend the file") from error
+        raise _bad(path.name, f"importing it raised {type(error).__name__}: {error}", "fix the file") from error
     return module
 
 

@@ -69,7 +69,7 @@ class Column:
         unstorable = [text for text in (self.name, *self.allowed) if isinstance(text, str) and "\0" in text]
         _require(not unstorable, where, f"{ascii(unstorable[:1])[1:-1]} holds a NUL character", "leave that out")
         bounds = [bound for bound in (self.minimum, self.maximum) if bound is not None]
-        _require(all(map(_is_number, bounds)), where, "a bound is no number", "give finite numbers")
+        _require(all(map(_is_number, bounds)), where, "a bound is not a number", "give finite numbers")
         _require(bounds == sorted(bounds), where, "the minimum is above the maximum", "swap them")
         _require(not bounds or self.type != "text", where, "a text has no minimum or maximum", "use the type number")
 
@@ -109,10 +109,12 @@ class TableSchema:
         _require(
             bool(self.formats) and not unknown, "formats", f"it is {list(self.formats)}", f"use {', '.join(FORMATS)}"
         )
-        _require(_is_number(self.tolerance) and self.tolerance >= 0, "tolerance", "it is no number", "give 0 or more")
+        _require(
+            _is_number(self.tolerance) and self.tolerance >= 0, "tolerance", "it is not a number", "give 0 or more"
+        )
         numbers = {column.name for column in self.columns if column.type != "text"}
         strangers = sorted({name for group in self.probabilities for name in group} - numbers)
-        _require(not strangers, "probabilities", f"{', '.join(strangers[:5])} is no column of numbers", "name some")
+        _require(not strangers, "probabilities", f"{', '.join(strangers[:5])} is not a column of numbers", "name some")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -158,11 +160,13 @@ def _value(value: object) -> Value:
 
 
 def _read_fields(value: object, kind: type, where: str, needed: set[str]) -> dict[str, Any]:
-    _require(isinstance(value, Mapping), where, "it is no mapping", "give names with values")
+    _require(isinstance(value, Mapping), where, "it is not a mapping", "give names with values")
     given: dict[str, Any] = dict(value)  # type: ignore[call-overload]  # just checked
     known = {field.name for field in fields(kind)}
     strangers = sorted(map(str, set(given) - known))
-    _require(not strangers, where, f"{', '.join(strangers[:5])} is no field of it", f"use {', '.join(sorted(known))}")
+    _require(
+        not strangers, where, f"{', '.join(strangers[:5])} is not a field of it", f"use {', '.join(sorted(known))}"
+    )
     absent = sorted(needed - set(given))
     _require(not absent, where, f"{', '.join(absent)} is missing", "add it")
     return given
@@ -170,7 +174,7 @@ def _read_fields(value: object, kind: type, where: str, needed: set[str]) -> dic
 
 def _read_list(value: object, where: str, read: Callable[[Any], Any]) -> tuple[Any, ...]:
     is_list = isinstance(value, Sequence) and not isinstance(value, str)
-    _require(is_list, where, "it is no list", "give a list")
+    _require(is_list, where, "it is not a list", "give a list")
     return tuple(read(item) for item in value)  # type: ignore[attr-defined]  # just checked
 
 

@@ -105,7 +105,7 @@ class TableReference:
         """Read the rule. Raises `ScoringInputError` (``bad_reference``, ``bad_schema`` and such)."""
         known = {field.name for field in fields(cls)}
         if not isinstance(value, dict) or value.get("format") != FORMAT or set(value) - known - {"format"}:
-            raise _bad(f"it is no mapping of format {FORMAT} with {', '.join(sorted(known))}")
+            raise _bad(f"it is not a mapping of format {FORMAT} with {', '.join(sorted(known))}")
         absent = {"id_column", "targets", "metrics", "schema"} - set(value)
         if absent:
             raise _bad(f"{', '.join(sorted(absent))} is missing")
@@ -119,13 +119,13 @@ class TableReference:
 def _read_metric(value: object) -> ChosenMetric:
     known = {field.name for field in fields(ChosenMetric)}
     if not isinstance(value, dict) or "name" not in value or set(value) - known:
-        raise _bad(f"a metric is no mapping with {', '.join(sorted(known))}")
+        raise _bad(f"a metric is not a mapping with {', '.join(sorted(known))}")
     return ChosenMetric(**value)
 
 
 def _read_slices(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-        raise _bad("slices is no list of columns")
+        raise _bad("slices is not a list of columns")
     if len(value) > MAX_SLICINGS or len(set(value)) < len(value):
         raise _bad(f"slices names a column twice, or more than {MAX_SLICINGS}")
     return tuple(value)
@@ -217,7 +217,7 @@ def write(folder: Path, solution: pl.DataFrame, reference: TableReference, *, me
 def read(folder: Path) -> tuple[TableReference, pl.DataFrame]:
     """The description and the solution of a reference folder, its id column as `read_ids` gives it.
 
-    Raises `ScoringInputError` (``bad_reference`` and such): the organizer's to mend.
+    Raises `ScoringInputError` (``bad_reference`` and such): the organizer's to fix.
 
     >>> import tempfile
     >>> solution = pl.DataFrame({"id": [1, 2], "price": [2.0, 3.0]})

@@ -86,7 +86,7 @@ def _diagram(path: Path, alt: str) -> str:
 
 
 def _outside(row: re.Match[str]) -> str:
-    """A file of the repository that is no page: named, not linked."""
+    """A file of the repository that is not a page: named, not linked."""
     if row["path"] == "SECURITY.md":
         return f"[{row['text']}](reporting.md)"
     name = f"`{row['path']}`"

@@ -428,7 +428,7 @@ def mail_to_confirm(visitor: Visitor) -> None:
     page = visitor.visit("/host/competitions/gap/mail/")
     page.get_by_label("Subject").fill("The deadline moves")
     page.get_by_label("Text").fill("You have one more week.")
-    page.get_by_role("button", name="See to whom it goes").click()
+    page.get_by_role("button", name="See who will get it").click()
 
 
 def settings_wrong(visitor: Visitor) -> None:

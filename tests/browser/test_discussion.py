@@ -25,7 +25,7 @@ def test_a_question_is_answered_solved_and_moderated(new_visitor: NewVisitor) ->
     expect(page.get_by_text("organizer", exact=True)).to_be_visible()
     page.get_by_role("button", name="Block Olga").first.click()
     expect(page.get_by_text("once", exact=True)).to_be_hidden()
-    page.get_by_text("By somebody whom you block. Show").click()
+    page.get_by_text("By somebody you have blocked. Show").click()
     expect(page.get_by_text("once", exact=True)).to_be_visible()
     page.get_by_role("button", name="Unblock Olga").first.click()
     page.get_by_role("button", name="This solves it").click()

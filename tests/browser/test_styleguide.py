@@ -137,7 +137,7 @@ def test_what_htmx_is_refused_becomes_a_toast_that_can_be_closed(new_visitor: Ne
     for _ in range(2):
         page.get_by_role("button", name="Be refused").click()
     toast = page.locator("#toasts").get_by_role("alert")
-    expect(toast).to_contain_text("Your team has used all 5 submissions of today.")
+    expect(toast).to_contain_text("Your team has used all 5 submissions for today.")
     expect(toast).to_have_count(1)
     assert not covered_forms(visitor)
     page.set_viewport_size({"width": 390, "height": 844})

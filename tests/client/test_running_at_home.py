@@ -244,7 +244,7 @@ def test_an_offer_names_no_worker_and_no_hidden_file(site: Scenario, signed_in: 
     ("least_s", "most_s", "verdict"),
     [
         (2.0, 50.0, "That is within the limit of 60.0 s."),
-        (2.0, 500.0, "The limit is 60.0 s: whether it is kept depends on how long the start-up is."),
+        (2.0, 500.0, "The limit is 60.0 s: whether the code stays within it depends on how long the start-up takes."),
         (70.0, 500.0, "That is over the limit of 60.0 s."),
     ],
 )

@@ -177,7 +177,7 @@ def test_a_site_that_goes_away_is_asked_again_and_no_line_is_lost(
     err = capsys.readouterr().err
     assert ended.status == "finished"
     assert err.count("before\n") == err.count("meanwhile\n") == 1
-    assert "The submission goes on there; asking again." in err
+    assert "The submission goes on there; trying again." in err
     assert any("printed=" in path for _, path in proxy.calls), "only what is new of a log is sent"
     monkeypatch.setattr(watching, "AWAY_S", 0.0)
     proxy.fault = lambda method, path: "away"

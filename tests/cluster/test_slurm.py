@@ -131,7 +131,9 @@ def test_a_run_goes_on_elsewhere_however_its_job_ends_and_waits_while_cluster_or
     cluster.slurm.submit("sleep 2", *urgent)
     # A run may have been claimed ahead by the next worker that is met: then it is at its third.
     wait_for(lambda: min(cluster.verdict(runs).attempts.values()) > 1, 90, lambda: cluster.described(runs), 0.2)
-    assert [faults(run) for run in (limited, cancelled, preempted)] == [0, 0, 0], "the cluster's decision is no fault"
+    assert [faults(run) for run in (limited, cancelled, preempted)] == [0, 0, 0], (
+        "the cluster's decision is not a fault"
+    )
     assert faults(lost) == 1, "a worker that was lost"
     again = wait_for(lambda: cluster.held_jobs(runs, len(NODES)), 120, lambda: cluster.described(runs), 0.1)
     end_run_and_job(cluster, lost, runs[lost], again[lost])

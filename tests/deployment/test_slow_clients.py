@@ -157,7 +157,7 @@ def test_health_and_pages_answer_while_many_more_clients_than_threads_are_slow(s
 
 
 def answers_under_way(port: int) -> int:
-    """Connections of this server whose clients do not take what it has for them, as the kernel counts them."""
+    """Connections of this server whose clients do not take what it has for them, by the kernel's count."""
     rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     return sum(row[1].endswith(f":{port:04X}") and int(row[4].partition(":")[0], 16) > 0 for row in rows)
 

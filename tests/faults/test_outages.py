@@ -115,7 +115,7 @@ def test_without_the_database_everybody_is_told_to_come_again(cluster: Cluster, 
     try:
         page, answer, ready = client.get("/"), client.get("/api/v1/competitions/"), client.get("/readyz")
         assert (page.status_code, page.headers["Retry-After"]) == (503, "10")
-        assert "The site is away for a moment" in page.text
+        assert "The site will be back in a moment" in page.text
         assert (answer.status_code, answer.headers["Retry-After"]) == (503, "10")
         assert answer.headers["Content-Type"] == "application/problem+json"
         assert answer.json()["code"] == "unavailable"

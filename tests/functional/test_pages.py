@@ -83,7 +83,7 @@ def test_a_queue_without_workers_is_silent(site: Scenario) -> None:
 def test_a_held_run_is_being_prepared_and_costs_nothing_yet(site: Scenario) -> None:
     sent = site.submit(kind=Kind.CODE)
     site.claim()
-    assert sentence(site, sent) == "A compute worker prepares the run; this is not charged to your budget"
+    assert sentence(site, sent) == "A compute worker is preparing the run; this is not charged to your budget"
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,7 @@ def cached(bench: Bench) -> list[Path]:
         ("for n in range(5000):\n    open(f'd/{n}', 'w').close()", "environment_too_large", "files and folders"),
         ("for n in range(5000):\n    os.mkdir(f'd/{n}')", "environment_too_large", "takes "),
         ("os.symlink('/etc', 'd/etc')", "install_failed", "symbolic link"),
-        pytest.param("os.mkfifo('d/pipe')", "install_failed", "no regular file", marks=not_in_gvisor),
+        pytest.param("os.mkfifo('d/pipe')", "install_failed", "not a regular file", marks=not_in_gvisor),
         ("open('d/a\\nb', 'w').close()", "install_failed", "name"),
         (
             "os.chdir('/app/output'); os.rename('packages', 'x'); os.symlink('/etc', 'packages')",

@@ -113,7 +113,7 @@ def test_declared_volumes_are_bounded_and_run_nothing(bench: Bench, build_image:
         ("/usr", "the system folder /usr"),
         ("/proc/x", "the system folder /proc/x"),
         ("/app/program/cache", "inside a folder that Podium mounts"),
-        ("data/x", "'data/x', which is no absolute path"),
+        ("data/x", "'data/x', which is not an absolute path"),
     ],
 )
 def test_an_image_whose_volume_cannot_be_covered_is_refused(

@@ -62,7 +62,7 @@ if len(values) != 3:
 try:
     numbers = [float(value) for value in values]
 except ValueError:
-    refuse("not_a_number", "A value is no number.")
+    refuse("not_a_number", "A value is not a number.")
 if not all(map(math.isfinite, numbers)):
     refuse("not_finite", "A value is not finite.")
 pathlib.Path("/app/output/scores.json").write_text(json.dumps({"score": sum(numbers)}))
@@ -88,7 +88,7 @@ CASES: Final[dict[str, bytes]] = {
     "a missing entry point": zipped({"metadata.yaml": METADATA}),
     "an unknown command": zipped({"metadata.yaml": "command: no-such-program\n"}),
     "a metadata file without a command": zipped({"metadata.yaml": "description: mine\n"}),
-    "a metadata file that is no YAML": zipped({"metadata.yaml": "command: [\n"}),
+    "a metadata file that is not YAML": zipped({"metadata.yaml": "command: [\n"}),
     "no metadata file": zipped({"main.py": RIGHT}),
     "all in a folder": zipped({"code/main.py": RIGHT, "code/metadata.yaml": METADATA}),
     "no zip": b"import this\n",
@@ -121,7 +121,7 @@ ONCE: Final = {  # of each way to end, one that `make test` runs, and all that a
     "an exception",
     "an unknown command",
     "a metadata file without a command",
-    "a metadata file that is no YAML",
+    "a metadata file that is not YAML",
     "no metadata file",
     "all in a folder",
     "no zip",

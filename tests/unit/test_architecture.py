@@ -62,4 +62,4 @@ def test_the_program_that_checks_manifests_needs_nothing_but_python(tmp_path: Pa
     (tmp_path / "wrong.json").write_text("{}")
     argv = [sys.executable, "-I", "-S", str(alone), str(tmp_path / "wrong.json")]
     ended = subprocess.run(argv, capture_output=True, text=True, check=False)
-    assert (ended.returncode, "This is no manifest" in ended.stderr) == (2, True)
+    assert (ended.returncode, "This is not a manifest" in ended.stderr) == (2, True)

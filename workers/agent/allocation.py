@@ -12,7 +12,7 @@ INTERRUPTED = "interrupted"  # why a run is ended that is handed back because it
 
 @dataclass(frozen=True)
 class Allocation:
-    """A job of a cluster's scheduler. Without an id, the worker is no job and its host is its own.
+    """A job of a cluster's scheduler. Without an id, the worker is not a job and its host is its own.
 
     `ends_at` is a time of this host's clock, in seconds since 1970. `memory_bytes` is what one run may use.
     """

@@ -70,7 +70,7 @@ class ImageFacts:
         relative = next((volume for volume in self.volumes if not volume.startswith("/")), None)
         if relative is not None:
             # Engines compare it as it is written, and would make a volume beside whatever is mounted there.
-            raise unsuitable(f"declares the volume {relative[:200]!r}, which is no absolute path")
+            raise unsuitable(f"declares the volume {relative[:200]!r}, which is not an absolute path")
         places = sorted({posixpath.normpath(f"/{volume.lstrip('/')}") for volume in self.volumes} - set(mounted))
         if len(places) > MAX_VOLUMES:
             raise unsuitable(f"declares {len(places)} volumes; at most {MAX_VOLUMES} can be given a limited place")

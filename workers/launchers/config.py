@@ -93,7 +93,7 @@ def read_config(path: str) -> LauncherConfig:
     except OSError as error:
         raise ConfigError(f"the launcher's file {path} cannot be read: {error.strerror}") from error
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"the launcher's file {path} is no TOML: {error}") from error
+        raise ConfigError(f"the launcher's file {path} is not TOML: {error}") from error
     return config_from_table(table)
 
 
@@ -161,7 +161,7 @@ def _read(model: type[T], table: Mapping[str, object], where: str) -> T:
 
 def _refuse_unknown(table: Mapping[str, object], known: set[str], where: str) -> None:
     if unknown := sorted(set(table) - known):
-        raise ConfigError(f"'{where}{unknown[0]}' is no setting; there are {', '.join(sorted(known))}")
+        raise ConfigError(f"'{where}{unknown[0]}' is not a setting; there are {', '.join(sorted(known))}")
 
 
 def _table(value: object, where: str) -> Mapping[str, object]:

@@ -110,9 +110,9 @@ def _split_registry(name: str) -> tuple[str, str]:
     if not colon:
         host = first
     if not HOST.fullmatch(host):
-        raise ImageNameInvalid(f"The image's registry {_quoted(host)} is no host name.")
+        raise ImageNameInvalid(f"The image's registry {_quoted(host)} is not a host name.")
     if colon and not PORT.fullmatch(port):
-        raise ImageNameInvalid(f"The port {_quoted(port)} of the image's registry is no number.")
+        raise ImageNameInvalid(f"The port {_quoted(port)} of the image's registry is not a number.")
     return first, rest
 
 

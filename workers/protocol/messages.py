@@ -16,7 +16,7 @@ PROBLEMS: Final = {
     "dict_type": "must be a mapping",
     "model_type": "must be a mapping",
 }
-TAG: Final = "mount:"  # begins the name of a variant, which is no part of a field's path
+TAG: Final = "mount:"  # begins the name of a variant, which is not part of a field's path
 
 
 class Message(BaseModel):
@@ -84,7 +84,7 @@ def _cut(value: object, limit: int) -> str:
 
 
 def line(limit: int) -> BeforeValidator:
-    """One line of at most so many characters; what is no text is none."""
+    """One line of at most so many characters; what is not text is none."""
     return BeforeValidator(lambda value: _cut(value, limit))
 
 

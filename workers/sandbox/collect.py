@@ -183,7 +183,7 @@ def _check_file(path: str, facts: os.stat_result) -> None:
         )
     if not stat.S_ISREG(facts.st_mode):
         raise OutputRefused(
-            "output_invalid", "special_file", f"{shown(path)} is no regular file (a pipe, socket or device)."
+            "output_invalid", "special_file", f"{shown(path)} is not a regular file (a pipe, socket or device)."
         )
     if facts.st_nlink != 1:
         raise OutputRefused(

@@ -67,7 +67,7 @@ def read_scores(output: Path, columns: Sequence[str]) -> ScoresRead:
         raise ScoresInvalid(
             "column_missing", f"{name} has a value for none of the board's columns {expected}; {contents}."
         )
-    notes = [f"{name}: {key!r} is no column of the board and was left out." for key in unknown]
+    notes = [f"{name}: {key!r} is not a column of the board and was left out." for key in unknown]
     notes += [f"{name} has no value for the column {column!r}." for column in missing]
     return ScoresRead(values, notes)
 

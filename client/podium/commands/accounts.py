@@ -40,7 +40,7 @@ def login(
 def _ask(site: str) -> str:
     page = f"{site}/profile/"
     if not sys.stdin.isatty():
-        raise InvalidInput(f"Nobody can be asked here: make a token on {page} and use --token-stdin.")
+        raise InvalidInput(f"There is nobody to ask here: make a token on {page} and use --token-stdin.")
     say(f"Make an API token on {page}, with the rights that you want to use here.")
     webbrowser.open(page)
     with answering():

@@ -104,7 +104,7 @@ def describe(
     }
     if not all(contents.values()):
         raise PodiumError(
-            f"{name} is no image that Podium makes. Ask the organizers who named it what it holds.",
+            f"{name} is not an image that Podium makes. Ask the organizers who named it what it holds.",
             code="unknown_image",
         )
     if as_json:

@@ -29,7 +29,7 @@ def read_pairs(pairs: list[str]) -> dict[str, str]:
     """Answers by key. Raises `InvalidInput`."""
     split = [pair.partition("=") for pair in pairs]
     if wrong := next((pair for pair, (_, sign, _) in zip(pairs, split, strict=True) if not sign), None):
-        raise InvalidInput(f"{wrong!r} is no answer: write KEY=VALUE.")
+        raise InvalidInput(f"{wrong!r} is not an answer: write KEY=VALUE.")
     return {key: value for key, _, value in split}
 
 
@@ -38,7 +38,7 @@ def require_consent(question: str, *, yes: bool, option: str) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise InvalidInput(f"{question} Nobody can be asked here: say it with {option}.")
+        raise InvalidInput(f"{question} There is nobody to ask here: say it with {option}.")
     with answering():
         if not typer.confirm(question, err=True):
             raise Refused("Nothing was done.", code="declined")

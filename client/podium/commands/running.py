@@ -82,7 +82,7 @@ def _sentences(projection: "Projection") -> list[str]:
         verdicts = {
             "within": f"That is within the limit of {limit}.",
             "over": f"That is over the limit of {limit}.",
-            "unclear": f"The limit is {limit}: whether it is kept depends on how long the start-up is.",
+            "unclear": f"The limit is {limit}: whether the code stays within it depends on how long the start-up takes.",
         }
         lines.append(
             f"On the hidden data: at least {_seconds(whole.least_s)}, if all of that was start-up (imports, loading a model), and at most "

@@ -136,7 +136,7 @@ class Watch:
         now = time.monotonic()
         if self._away_since is None:
             self._away_since = now
-            self._screen.line(f"{error} The submission goes on there; asking again.")
+            self._screen.line(f"{error} The submission goes on there; trying again.")
         elif now - self._away_since > AWAY_S:
             raise error
         self._sleep(WAITING_POLL_S)
@@ -192,7 +192,7 @@ def watched(me: Client, number: int) -> Submission:
             return Watch(me, number, screen).until_it_ends()
     except KeyboardInterrupt:
         say(
-            f"\nYou no longer watch. Submission {number} goes on at the site: `podium watch {number}` shows it again, "
+            f"\nYou are no longer watching. Submission {number} goes on at the site: `podium watch {number}` shows it again, "
             f"`podium cancel {number}` stops it."
         )
         raise

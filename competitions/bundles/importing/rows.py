@@ -161,7 +161,7 @@ class References:
             self.tasks[key] = task
 
     def _resource(self, reference: str | None, kind: str, where: Where) -> None:
-        """A value that is no file of the bundle but a key."""
+        """A value that is not a file of the bundle but a key."""
         if reference is None or self.reader.files.exists(reference) or not is_key(reference):
             return
         resource = Resource.objects.usable_by(self.owner).filter(key=reference).first()

@@ -165,7 +165,7 @@ def forget_push_files(*, now: datetime) -> int:
 def files_held(user: User, digests: Collection[str]) -> dict[str, StoredFile]:
     """Those of these files that the person has uploaded or may read already, by digest.
 
-    A digest is no secret, receipts show those of hidden labels: who knows one does not have the file.
+    A digest is not a secret, receipts show those of hidden labels: who knows one does not have the file.
     """
     managed = Competition.objects.managed_by(user)
     phases = Phase.objects.filter(competition__in=managed)

@@ -98,7 +98,7 @@ def competitions_wait(queue: Queue, changes: FieldValues, now: datetime) -> Iter
         return
     if count := Competition.objects.filter(queue=queue, is_published=True).count():
         were = "competition runs" if count == 1 else "competitions run"
-        yield f"{count} published {were} on it: their submissions wait until it is resumed. What runs goes on."
+        yield f"{count} published {were} on it: their submissions wait until it is resumed. Runs in progress go on."
 
 
 @impact_check(Queue)

@@ -202,11 +202,11 @@ def _number(text: str) -> int | float:
     try:
         number = float(text)
     except ValueError as error:
-        raise ValidationError(f"{text[:40]!r} is no number.") from error
+        raise ValidationError(f"{text[:40]!r} is not a number.") from error
     return int(number) if number.is_integer() and abs(number) < 2**53 and not set(text) & set(".eE") else number
 
 
 def _whole(text: str) -> int:
     if not (text.isascii() and text.isdigit()) or len(text) > 12:
-        raise ValidationError(f"{text[:40]!r} is no number of rows. Give a whole number, or leave it empty.")
+        raise ValidationError(f"{text[:40]!r} is not a number of rows. Give a whole number, or leave it empty.")
     return int(text)

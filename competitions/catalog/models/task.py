@@ -187,7 +187,7 @@ class Task(models.Model):
         """
         if not self.is_public_split:
             return (
-                f"The task “{self}” is no public split, so it may hold hidden data. Choose another, or tick “public split” at the "
+                f"The task “{self}” is not a public split, so it may hold hidden data. Choose another, or tick “public split” at the "
                 "task if teams may have all of its files."
             )
         own = [pk for pk in (self.input_data_id, self.reference_data_id) if pk is not None]

@@ -128,7 +128,7 @@ def _anew(file: StoredFile, place: str, *, is_wanted: Callable[[], bool]) -> tup
         try:
             outcome = run_bounded(work, bounds, is_wanted=is_wanted, every_s=every_s)
         except OverBounds as error:
-            return {}, f"It took more {error.what} to read than this site gives. Save it smaller."
+            return {}, f"It took more {error.what} to read than this site allows. Save it smaller."
         if "fault" in outcome:
             return {}, str(outcome["fault"])
         large = store_path(Path(folder) / "large.webp")

@@ -39,7 +39,7 @@ TEXTS: Final = {
     "reward": "reward",
     "contact_email": "contact_email",
 }
-# `confirmed` answers a question, and is no field.
+# `confirmed` answers a question, and is not a field.
 CHANGEABLE: Final = frozenset({*COMPETITION_FLAGS, *TEXTS, "registration_auto_approve", "terms", "pages"})
 
 NOT_DELETED: Final = RefusalKind(

@@ -32,7 +32,7 @@ def column_values(submission: Submission, columns: Sequence[Column], *, each_tas
     """Finite values by column; missing or too large ones, and what is computed from them, left out.
 
     A score is averaged over the submission's tasks, and kept for each task too if there are several or with
-    `each_task`. Runs that fill a board are in `dataset_values`; a smoke run is no score.
+    `each_task`. Runs that fill a board are in `dataset_values`; a smoke run is not a score.
     """
     runs = [run for run in submission.runs.all() if not (run.fills_board or run.is_smoke)]
     values: Values = {}

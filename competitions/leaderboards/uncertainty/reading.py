@@ -25,7 +25,7 @@ READ: Final = "competitions.leaderboards.uncertainty.files:read_files"
 SCORES_AT_ONCE: Final = 100
 VALUES_AT_ONCE: Final = 100  # arrays of replicates; the answer with them is below a megabyte
 NONE_WRITTEN: Final = "The scoring program wrote no replicates of this score."
-TOO_MUCH: Final = "Its replicates took more {what} to read than this site gives."
+TOO_MUCH: Final = "Its replicates took more {what} to read than this site allows."
 REDUCE: Final[Mapping[str, Callable[..., Any]]] = {
     Column.Computation.AVG: np.mean,
     Column.Computation.SUM: np.sum,

@@ -113,5 +113,5 @@ def _arrays(path: Path, file_name: str) -> dict[str, NDArray[Any]]:
             return {key: stored[key] for key in stored.files}
     except (OSError, ValueError) as error:
         raise ScoringInputError(
-            "not_a_zip", file_name, "it is no .npz file of arrays", "write it with numpy.savez"
+            "not_a_zip", file_name, "it is not an .npz file of arrays", "write it with numpy.savez"
         ) from error

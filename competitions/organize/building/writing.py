@@ -93,7 +93,7 @@ def _run_bounded(
             answer = run_bounded(work, bounds(), is_wanted=is_wanted, every_s=every_s)
     except OverBounds as error:
         raise CANNOT_BE_BUILT(
-            detail=f"The files took more {error.what} to read than this site gives. Make them smaller."
+            detail=f"The files took more {error.what} to read than this site allows. Make them smaller."
         ) from error
     if answer["fault"]:
         raise CANNOT_BE_BUILT(detail=answer["fault"])

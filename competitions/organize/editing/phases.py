@@ -92,7 +92,7 @@ class PhaseForm(CompetitionForm):
             "docker_image": "Image",
         }
         help_texts: ClassVar[Mapping[str, str]] = {
-            "slug": "Its name in addresses: ?phase=… Empty: made of the name.",
+            "slug": "Its name in addresses: ?phase=… Empty: made from the name.",
             "index": "Phases are listed by it, the lowest first. Empty: the last.",
             "pids": "Processes and threads that may be there at once.",
             "prediction_format": "Uploads are checked against it before they are queued.",

@@ -25,7 +25,7 @@ SHARED_LABELS = {"title": "Question", "kind": "Answered by", "index": "Place", "
 SHARED_HELP = {
     "title": "As people read it.",
     "index": "Questions are asked by it, the lowest first. Empty: the last.",
-    "key": "In the API and in downloads, for instance code_url. Empty: made of the question.",
+    "key": "In the API and in downloads, for instance code_url. Empty: made from the question.",
 }
 
 

@@ -32,7 +32,7 @@ class TagsField(forms.CharField):
 
 
 class AboutForm(StepForm):
-    title = forms.CharField(max_length=256, help_text="The address of its pages is made of it.")
+    title = forms.CharField(max_length=256, help_text="The address of its pages is made from it.")
     subtitle = forms.CharField(
         label="In one line", max_length=256, required=False, help_text="What is to be predicted, and why that matters."
     )

@@ -109,7 +109,7 @@ def _make_sample(folder: Path, solution: pl.DataFrame, reference: table_referenc
     try:
         check_table(path, reference.schema, read_ids(solution, reference.id_column))
     except ScoringInputError as error:
-        what = f"the sample that is made of it is no right table ({error.where}: {error.what})"
+        what = f"the sample that is made from it is not a valid table ({error.where}: {error.what})"
         raise ScoringInputError(error.code, "the solution", what, "upload a sample submission of yours") from error
     return path
 

@@ -139,7 +139,7 @@ def _act(request: HttpRequest, competition: Competition, chosen: Proposal) -> Ma
     acts: dict[str, tuple[Callable[[], None], str]] = {
         "remove-file": (
             lambda: rescoring.proposal_remove_file(proposal=chosen, pk=values["file"] or 0),
-            "The file is no part of the proposal any more.",
+            "The file is not part of the proposal any more.",
         ),
         "drop": (
             lambda: rescoring.proposal_drop(proposal=chosen, by=by, now=now),

@@ -41,7 +41,7 @@ class MailForm(forms.Form):
     )
     teams = forms.ModelMultipleChoiceField(
         Team.objects.none(),
-        help_text="Hold Ctrl or Cmd to choose several. Where there are many, tick them in the list of teams and choose “Write a mail”.",
+        help_text="Hold Ctrl or Cmd to choose several. If there are many, tick them in the list of teams and choose “Write a mail”.",
         error_messages={"required": "Choose at least one team."},
     )
     subject = forms.CharField(max_length=200)

@@ -65,7 +65,7 @@ def _waiting_rows(competition: Competition, now: datetime) -> Iterator[Attention
     )
     if count := recent.filter(phase__competition=competition)[:MOST_COUNTED].count():
         failed = f"{_count_words(count, 'submission')} of this week failed by the competition's own setup."
-        yield Attention(f"{failed} Mend it, and run them again.", listed("submissions", "failed"), "See them")
+        yield Attention(f"{failed} Fix it, and run them again.", listed("submissions", "failed"), "See them")
     if count := unstarted_submissions(competition)[:MOST_COUNTED].count():
         wait, them = ("waits", "it") if count == 1 else ("wait", "them")
         text = f"{_count_words(count, 'submission')} {wait} for you to start {them}."
@@ -80,9 +80,9 @@ def _gpu_hours(competition: Competition, now: datetime) -> Iterator[Attention]:
     left = allowance(competition, now=now)
     if not left.is_nearly_spent:
         return
-    text = f"{left.used:,.0f} of {left.given:,} GPU hours of this month are used."
+    text = f"{left.used:,.0f} of {left.given:,} GPU hours for this month are used."
     if left.is_spent:
-        text = f"The {left.given:,} GPU hours of this month are used up: runs with a GPU wait for the next month."
+        text = f"The {left.given:,} GPU hours for this month are used up: runs with a GPU wait for the next month."
     yield Attention(text, reverse("organize:usage", args=[competition.slug]), "See what used them")
 
 

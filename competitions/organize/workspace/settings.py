@@ -113,7 +113,7 @@ class PicturesForm(SettingsForm):
             notice = (
                 f"What was uploaded cannot be shown. {upload.fault}"
                 if upload.fault
-                else "What was uploaded is shown in a few seconds."
+                else "What was uploaded will be shown in a few seconds."
             )
             field = self.fields[f"{upload.place}_file"]
             field.help_text = f"{notice} {field.help_text}"

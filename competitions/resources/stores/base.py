@@ -112,5 +112,5 @@ class ObjectStore(Protocol):
 def require_digest(digest: str) -> str:
     """The digest. Raises `ValueError` for any other text, so that no name leads out of the store."""
     if not SHA256.fullmatch(digest):
-        raise ValueError(f"{digest[:80]!r} is no SHA-256 digest in lower-case hexadecimal")
+        raise ValueError(f"{digest[:80]!r} is not a SHA-256 digest in lower-case hexadecimal")
     return digest

@@ -31,7 +31,7 @@ _KEYS: Final = ("queue__name", "competition__slug", "phase__slug", "team__name")
 
 
 MONTH_INVALID = RefusalKind(
-    400, "month_invalid", "{month!r} is no month. Write the year and the month, such as 2026-11."
+    400, "month_invalid", "{month!r} is not a month. Write the year and the month, such as 2026-11."
 )
 
 

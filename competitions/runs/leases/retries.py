@@ -19,7 +19,7 @@ from core.reconciler import run_guarded
 log = structlog.get_logger(__name__)
 WORKER_BREAKER: Final = 3  # teams whose runs failed on a worker in a row
 RUN_BREAKER: Final = 2  # workers that were lost while they held the same run
-# Ours to mend, but on no particular host.
+# Ours to fix, but on no particular host.
 NOT_THE_WORKERS: Final = ("image_missing", "image_pull_failed", "mirror_unreachable")
 RUN_QUARANTINED: Final = "run_quarantined"
 

@@ -70,7 +70,7 @@ def _own_text(phase: Phase, since: datetime, teams: Counts) -> str:
     return (
         f"Since {since:%Y-%m-%d %H:%M} UTC the scoring program of “{phase.name}” in “{phase.competition}”, or its setup, failed on "
         f"submissions:\n\n{_listed(teams)}\n\n"
-        "The teams were not charged. Each submission's page says what failed. Where many teams are affected, mend the scoring program, "
+        "The teams were not charged. Each submission's page says what failed. Where many teams are affected, fix the scoring program, "
         "or the setup that it names, then choose Run again. Where it is one team alone, look at what its program wrote: perhaps it "
         "does not follow the form that you ask for."
     )
@@ -81,6 +81,6 @@ def _platforms_text(phase: Phase, since: datetime, teams: Counts) -> str:
         f"Since {since:%Y-%m-%d %H:%M} UTC the platform failed on submissions to “{phase.name}” in “{phase.competition}”, each as often as "
         f"it is tried:\n\n{_listed(teams)}\n\n"
         "The teams were not charged, and the submissions wait for you. Where many teams are affected, tell whoever runs the compute "
-        "workers, and choose Run again when that is mended. Where it is one team alone, its files may be what compute workers fail on: "
+        "workers, and choose Run again when that is fixed. Where it is one team alone, its files may be what compute workers fail on: "
         "such failures take no worker out of service."
     )

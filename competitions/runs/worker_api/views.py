@@ -1,6 +1,6 @@
 """HTTP side of the worker protocol (`docs/worker-protocol.md`): it reads, asks services, answers.
 
-Plain Django views: a compute worker is no user, so nothing of users' authentication applies here.
+Plain Django views: a compute worker is not a user, so nothing of users' authentication applies here.
 """
 
 import functools

@@ -170,7 +170,7 @@ def _published(subject: Conduct) -> Iterator[str]:
     if competition.make_input_data_available:
         yield "Input data can be downloaded."
     yield (
-        "Each score has a receipt with digests of submission, programs, data and image, limits and hardware. Changes of the scoring are "
+        "Each score has a receipt with digests of submission, programs, data and image, limits and hardware. Changes to the scoring are "
         "tried on all submissions first, applied to all at once, and published with their reason."
     )
 

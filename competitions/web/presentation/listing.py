@@ -46,7 +46,7 @@ class BestScore:
 def best_scores(competitions: Iterable[Competition], now: datetime) -> dict[int, BestScore]:
     """By the competition's number, in two queries, and a third where scores were under seal.
 
-    Read as a visitor who is not signed in, whoever asks: a list is no place for what is sealed.
+    Read as a visitor who is not signed in, whoever asks: a list is not a place for what is sealed.
     """
     visitor = Reader(AnonymousUser(), now)
     phases = {

@@ -19,7 +19,7 @@ TITLES: Final = {
     LogStream.SUBMISSION: "Your submission's command",
     LogStream.SCORING: "Scoring",
 }
-LEAST_POINTS: Final = 2  # a single point is no line; the meters say it
+LEAST_POINTS: Final = 2  # a single point is not a line; the meters say it
 TIME_UNITS: Final = ((3 * 3600, 3600, "hours"), (180, 60, "minutes"))
 
 Line = list[tuple[float, float]]  # seconds since the stage began, value

@@ -188,7 +188,7 @@ def image(request: HttpRequest, slug: str, name: str) -> HttpResponseBase:
 
 
 def image_response(request: HttpRequest, stored: StoredFile, *, is_public: bool) -> HttpResponseBase:
-    """The image with the type that its first bytes say; anything that is no image is not served."""
+    """The image with the type that its first bytes say; anything that is not an image is not served."""
     with open_stored(stored) as file:
         content_type = image_type(file.read(HEAD_BYTES))
     if content_type is None:

@@ -132,7 +132,7 @@ def _act(request: HttpRequest, webhook: Webhook, action: str) -> str:
             return "The webhook is turned on."
         case "replace-key":
             services.secret_replace(webhook=webhook)
-            return "The signing key is a new one. The old one is worth nothing from now on."
+            return "The signing key is new. The old one no longer works."
         case "resend":
             form = MessageForm(request.POST)
             number = form.cleaned_data["message"] if form.is_valid() else 0

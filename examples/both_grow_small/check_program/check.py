@@ -20,7 +20,7 @@ def table(path: Path, *, columns: int | None = None) -> Any:
     try:
         values = np.loadtxt(path, delimiter=",", ndmin=2)
     except ValueError as error:
-        sys.exit(f"{path.parent.name}/{path.name} is no table of numbers with commas between them: {error}")
+        sys.exit(f"{path.parent.name}/{path.name} is not a table of numbers with commas between them: {error}")
     if columns is not None and values.shape[1] != columns:
         sys.exit(f"{path.parent.name}/{path.name} has {values.shape[1]} columns; {columns} are expected")
     if not np.isfinite(values).all() or not 10 <= len(values) <= MAX_ROWS:

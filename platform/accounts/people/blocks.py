@@ -15,7 +15,7 @@ NOBODY_TO_BLOCK: Final = RefusalKind(422, "nobody_to_block", "There is no other 
 TOO_MANY_BLOCKED: Final = RefusalKind(
     409,
     "too_many_blocked",
-    "You have blocked {limit} people, which is the most. Unblock somebody first.",
+    "You have blocked {limit} people, which is the limit. Unblock somebody first.",
     tells=("limit",),
 )
 

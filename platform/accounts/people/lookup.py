@@ -21,7 +21,7 @@ def require_username_characters(text: str) -> None:
     if refused[0] == "@":
         raise ValidationError("A user name has no @. Your e-mail address goes in its own field.")
     raise ValidationError(
-        f"A user name has letters, digits and . _ + - alone; there is {name_character(refused[0])} in place {refused.start() + 1}."
+        f"A user name has only letters, digits and . _ + -; there is {name_character(refused[0])} in place {refused.start() + 1}."
     )
 
 

@@ -26,14 +26,14 @@ PROFILE_HIDDEN: Final = RefusalKind(
     409, "profile_hidden", "An administrator has hidden your profile. Write to them before you show it again."
 )
 
-OWN_PROFILE: Final = RefusalKind(409, "own_profile", "This is your own profile: change it, or switch it off.")
+OWN_PROFILE: Final = RefusalKind(409, "own_profile", "This is your own profile: edit it, or switch it off.")
 REPORT_WITHOUT_TEXT: Final = RefusalKind(
     422, "report_without_text", f"Say what is wrong with it, in at most {MAX_REPORT} characters."
 )
 TOO_MANY_PROFILE_REPORTS: Final = RefusalKind(
     429,
     "too_many_profile_reports",
-    "You have reported {limit} profiles within a day, which is the most.",
+    "You have reported {limit} profiles within a day, which is the limit.",
     tells=("limit",),
 )
 

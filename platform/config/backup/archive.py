@@ -97,7 +97,7 @@ class TarFile:
         except (KeyError, tarfile.TarError) as error:
             raise Broken(f"the archive has no {name}") from error
         if member is None:
-            raise Broken(f"{name} in the archive is no file")
+            raise Broken(f"{name} in the archive is not a file")
         return member
 
     def keep_only(self, folder: str, names: Collection[str]) -> None:
@@ -162,12 +162,12 @@ def _for_the_owner(path: str, flags: int) -> int:
 
 
 def read_manifest(place: Place) -> Manifest:
-    """The backup's list of contents. Raises `Broken` if this is no backup of a site."""
+    """The backup's list of contents. Raises `Broken` if this is not a backup of a site."""
     with place.open(MANIFEST) as file:
         try:
             manifest = json.loads(file.read())
         except ValueError as error:
-            raise Broken(f"{MANIFEST} is no JSON: {error}") from error
+            raise Broken(f"{MANIFEST} is not JSON: {error}") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise Broken(f"{MANIFEST} is not that of a backup of Podium")
     return cast("Manifest", manifest)

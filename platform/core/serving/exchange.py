@@ -120,7 +120,7 @@ SEND_S: Final = 60.0  # for each of these
 DISCARDED_BYTES: Final = 64 * 1024 * 1024
 DISCARD_S: Final = 10.0
 SLOW: Final = "The request came too slowly, or stopped coming, and was given up. Send it again."
-DISK: Final = "The site's disk takes no more. Nothing was kept; send it again later, or tell the administrators."
+DISK: Final = "The site's disk is full. Nothing was kept; send it again later, or tell the administrators."
 
 
 class Exchange(HTTPMessageDelegate):

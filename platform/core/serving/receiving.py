@@ -47,7 +47,7 @@ class ReceivingFull(Refusal):
 
     def __init__(self) -> None:
         super().__init__(
-            "The site is receiving as many bytes as it has room for. Nothing was kept; send it again in some minutes."
+            "The site is receiving as many bytes as it has room for. Nothing was kept; send it again in a few minutes."
         )
 
 
@@ -57,7 +57,9 @@ class FilesNotTaken(Refusal, BadRequest):
     code = "files_not_taken"
 
     def __init__(self) -> None:
-        super().__init__("This address takes no files, or none of who is not signed in. Send the form without one.")
+        super().__init__(
+            "This address takes no files, or only from people who are signed in. Send the form without one."
+        )
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def write_as_utf8(path: Path, encoding: str, target: Path, limit_bytes: int) -> 
 
 
 def require_utf8(path: Path) -> None:
-    """Refuse a text that is no UTF-8, with the line of its first wrong byte.
+    """Refuse a text that is not UTF-8, with the line of its first wrong byte.
 
     A byte that is a letter in Windows' encoding is shown as that.
 
@@ -72,7 +72,7 @@ def require_utf8(path: Path) -> None:
     ...     _ = path.write_bytes(b"ort\\nUlm\\n\\xc5s\\n")
     ...     require_utf8(path)
     Traceback (most recent call last):
-    scoring.errors.ScoringInputError: line 3: it is no UTF-8 text (it holds the byte 0xC5, which is “Å” in Windows-1252 and Latin-1); \
+    scoring.errors.ScoringInputError: line 3: it is not UTF-8 text (it holds the byte 0xC5, which is “Å” in Windows-1252 and Latin-1); \
 save the file as UTF-8: in Excel, choose Save As and then CSV UTF-8 (Comma delimited).
     """
     decoder, line = codecs.getincrementaldecoder("utf-8")(), 1
@@ -90,7 +90,7 @@ save the file as UTF-8: in Excel, choose Save As and then CSV UTF-8 (Comma delim
 
 
 def _not_utf8(line: int, byte: int) -> ScoringInputError:
-    what, letter = "it is no UTF-8 text", bytes([byte]).decode("cp1252", errors="replace")
+    what, letter = "it is not UTF-8 text", bytes([byte]).decode("cp1252", errors="replace")
     if letter.isalpha():
         what += f" (it holds the byte 0x{byte:02X}, which is “{letter}” in Windows-1252 and Latin-1)"
     return ScoringInputError("unknown_format", f"line {line:,}", what, f"save the file as UTF-8: {EXCEL_STEPS}")

@@ -24,7 +24,7 @@ FOLDERS: Final = ("competitions", "platform/accounts", "platform/audit", "platfo
 GENERAL: Final = {
     "invalid": (422, "The request has errors; `fields` says which. Correct these and send it again."),
     "not_found": (404, "There is nothing here, or it is not yours to see."),
-    "unavailable": (503, "The site is away for a moment. Try again after the seconds that `Retry-After` says."),
+    "unavailable": (503, "The site will be back in a moment. Try again after the seconds that `Retry-After` says."),
     "too_large": (413, "What you sent is larger than a request may be. Send files as uploads."),
     "bad_request": (400, "The site did not understand this request. Check its address and what was sent."),
     "too_many_requests": (

@@ -280,7 +280,7 @@ def _rows(score: float, values: Iterable[object]) -> list[dict[str, object]]:
 
 
 def launcher(queue: Queue, now: datetime) -> None:
-    """A launcher of a cluster with jobs that run, and something to mend."""
+    """A launcher of a cluster with jobs that run, and something to fix."""
     from competitions.compute.models import ClusterJob, Launcher
 
     row = Launcher.objects.create(name="lab", last_seen_at=now, source="podium@lab", version="0.1.0")

@@ -180,7 +180,7 @@ def test_refusals_carry_what_a_program_needs(site: Scenario) -> None:
     body = problem(robot.submit(site), 429, "quota_used")
     assert (body["limit"], body["resets_at"]) == (1, "2030-05-02T00:00:00+00:00")
     limits = robot.call("get", reverse("api:limits", args=[site.competition.slug, site.phase.slug])).json()
-    assert limits[0] == {"period": "of today", "limit": 1, "used": 1, "left": 0, "resets_at": "2030-05-02T00:00:00Z"}
+    assert limits[0] == {"period": "for today", "limit": 1, "used": 1, "left": 0, "resets_at": "2030-05-02T00:00:00Z"}
 
 
 def test_a_wrong_or_empty_file_is_refused_by_name(site: Scenario) -> None:

@@ -289,7 +289,7 @@ def test_quotas_and_dates_hold_for_robots_as_for_everybody(site: Scenario, phase
     phase.refresh_from_db()
     robot.submit(phase, zip_bytes({"answer.txt": "1"}))
     reason = robot.submit(phase, zip_bytes({"answer.txt": "2"}))
-    assert "Your team has used all 1 submissions of today." in reason
+    assert "Your team has used the one submission for today." in reason
     Phase.objects.filter(pk=phase.pk).update(closes_at=site.now)
     assert "closed on" in robot.submit(phase, zip_bytes({"answer.txt": "2"}))
 

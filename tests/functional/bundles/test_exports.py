@@ -162,7 +162,7 @@ def one_after_the_other(site: Scenario) -> None:
 
 
 def test_an_export_names_every_reason_for_which_codabench_would_refuse_it(site: Scenario) -> None:
-    """Each is made in turn, and gone again when it is mended."""
+    """Each is made in turn, and gone again when it is fixed."""
     one_after_the_other(site)
     assert reasons(site) == []
     phases, later = Phase.objects.filter(pk=site.phase.pk), Phase.objects.filter(pk=site.sealed.pk)
@@ -172,7 +172,7 @@ def test_an_export_names_every_reason_for_which_codabench_would_refuse_it(site: 
         (later, {"opens_at": site.now}, "“test-challenge” does not start after the end of “test-dev”"),
         (phases, {"closes_at": None}, "“test-dev” has no end, and “test-challenge” follows"),
         (phases, {"auto_migrate_to_this_phase": True}, "“test-dev” is the first phase"),
-        (later, {"starting_kit": kit}, "The starting kit of “test-challenge”, kit.txt, is no zip"),
+        (later, {"starting_kit": kit}, "The starting kit of “test-challenge”, kit.txt, is not a zip"),
     ]
     for rows, change, words in changes:
         before = dict(rows.values(*change).get())

@@ -66,7 +66,7 @@ def test_the_rules_show_images_too(site: Scenario, tmp_path: Path) -> None:
     [
         ("![a](none.png)", {}, "the page shows the image 'none.png', and the bundle has no such file"),
         ("![a](https://else.where/a.png)", {}, "pages show no images of other sites"),
-        ("![a](a.svg)", {"pages/a.svg": b"<svg/>"}, "is no PNG, JPEG, GIF or WebP image"),
+        ("![a](a.svg)", {"pages/a.svg": b"<svg/>"}, "is not a PNG, JPEG, GIF or WebP image"),
         ("![a](a.png)", {"pages/a.png": BOMB}, "has more than 40,000,000 pixels in all"),
         ("![a](../../../etc/passwd)", {}, "the bundle has no such file"),
     ],

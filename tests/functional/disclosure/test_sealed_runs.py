@@ -23,7 +23,7 @@ DIGITS = 77_313  # what the scoring container wrote: as many bytes as the score 
 USED = {"output_bytes": DIGITS, "cpu_s": 77.313, "memory_peak_bytes": DIGITS, "wall_s": 77.313}
 SCORING = {"name": "scoring", "image": "podium/runtime:1", "exit_code": 0, **USED}
 INGESTION = {"name": "ingestion", "image": "podium/runtime:1", "wall_s": 3.0, "cpu_s": 2.0}
-NOTE = "scores.json: 'mae_0_98765' is no column of the board and was left out."
+NOTE = "scores.json: 'mae_0_98765' is not a column of the board and was left out."
 
 
 def ended(site: Scenario, phase: Phase, *, kind: Kind = Kind.PREDICTION, **more: Any) -> Submission:

@@ -259,7 +259,7 @@ def test_an_image_is_written_anew_and_seen_with_its_post(site: Scenario, member:
     again = {"title": "Plot", "text": "See", "image": SimpleUploadedFile("a.png", png_bytes(), "image/png")}
     assert "20 images within a day" in member.post(url(site, "web:topic-new"), again).content.decode()
     broken = {"title": "Plot", "text": "See", "image": SimpleUploadedFile("a.png", b"no image", "image/png")}
-    assert "is no PNG, JPEG" in member.post(url(site, "web:topic-new"), broken).content.decode()
+    assert "is not a PNG, JPEG" in member.post(url(site, "web:topic-new"), broken).content.decode()
     assert images_expire(now=site.now + timedelta(days=9)) == IMAGES_A_DAY
 
 

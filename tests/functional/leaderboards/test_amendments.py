@@ -192,7 +192,7 @@ def test_a_change_without_an_amendment_is_named_until_an_organizer_gives_its_rea
     assert any("without an amendment" in fault for fault in manifest_faults(manifest(committed)))
     with refuses(AMENDMENT_REASON_MISSING):
         board_amend(board=board(committed), reason=" ", now=committed.now)
-    board_amend(board=board(committed), reason="Labels mended", now=committed.now)
+    board_amend(board=board(committed), reason="Labels fixed", now=committed.now)
     assert manifest_faults(manifest(committed)) == []
     with refuses(NOTHING_CHANGED):
         board_amend(board=board(committed), reason="Once more", now=committed.now)
@@ -235,9 +235,9 @@ def test_an_organizer_publishes_an_amendment_on_the_page_after_the_reveal(commit
     )
     assert "without an amendment" in client.get(url).content.decode()
     assert client.post(url, {"act": "commit"}).status_code == 422
-    assert client.post(url, {"act": "commit", "reason": "Labels mended"}).status_code == 302
+    assert client.post(url, {"act": "commit", "reason": "Labels fixed"}).status_code == 302
     page = client.get(url).content.decode()
-    assert "Labels mended" in page
+    assert "Labels fixed" in page
     assert "Nothing has changed since the commitment except as the amendments say" in page
     assert "Reveal to everyone" not in page
 

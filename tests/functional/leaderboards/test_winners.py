@@ -156,10 +156,10 @@ def test_each_step_is_dated_and_who_did_it_is_kept(site: Scenario, lane: Lane) -
 @pytest.mark.parametrize(
     ("fields", "match"),
     [
-        ({"repository_url": "ftp://x"}, "no address of a repository"),
-        ({"repository_url": ""}, "no address of a repository"),
-        ({"commit": "main"}, "no commit"),
-        ({"commit": ""}, "no commit"),
+        ({"repository_url": "ftp://x"}, "not an address of a repository"),
+        ({"repository_url": ""}, "not an address of a repository"),
+        ({"commit": "main"}, "not a commit"),
+        ({"commit": ""}, "not a commit"),
     ],
 )
 def test_code_without_a_place_or_a_commit_is_refused(

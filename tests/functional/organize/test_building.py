@@ -93,7 +93,7 @@ def test_programs_of_ones_own_are_tried_with_a_submission_of_ones_own_or_not_at_
     guided.attach(program, role="scoring_program", name="scoring.zip", step="files")
     guided.finish()
     assert guided.build().trial is None
-    assert "nothing was sent in on trial" in guided.page("review/")
+    assert "no trial submission was sent" in guided.page("review/")
     guided.attach(zip_bytes({"model.py": "pass"}), role="sample", name="ours.zip", step="files")
     guided.build()
     assert trial_facts(guided) == ("Baseline", "code", "queued")
@@ -159,7 +159,7 @@ def test_ogb_lsc_gets_an_open_and_a_sealed_split(site: Scenario) -> None:
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [(b"no numpy", "it is no .npz file"), (npz(other=[1.0]), "y_true")],
+    [(b"no numpy", "it is not an .npz file"), (npz(other=[1.0]), "y_true")],
     ids=["no npz", "no y_true"],
 )
 def test_labels_that_are_not_what_the_dataset_has_are_named(site: Scenario, content: bytes, words: str) -> None:
@@ -384,7 +384,7 @@ def test_columns_that_no_name_decides_are_shown_to_be_checked(site: Scenario) ->
     page = guided.page("steps/predictions/")
     assert (page.count("No name says so: check it."), 'for="id_column-0">price' in page) == (2, True)
     twice = guided.answer("predictions", **{"column-0": "first", "column-1": "first"})
-    assert "“first” is chosen for “area”, too. Choose each column once." in twice.content.decode()
+    assert "“first” is chosen for “area”, too. Choose each column only once." in twice.content.decode()
 
 
 def test_a_sample_that_does_not_go_with_the_metric_is_named_before_anything_is_built(site: Scenario) -> None:

@@ -57,7 +57,7 @@ def test_a_new_version_says_what_was_scored_with_the_one_before(site: Scenario, 
     with open_stored(after.file) as file:
         assert file.read() == LABELS
     assert f'name="chosen" value="{scored.pk}"' in done
-    assert "1 submission ran with former versions" in done
+    assert "1 submission ran with earlier versions" in done
 
 
 def test_what_was_confirmed_is_for_the_version_and_the_scores_of_then(site: Scenario, organizer: Client) -> None:

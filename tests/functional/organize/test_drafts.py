@@ -103,7 +103,7 @@ def test_a_file_that_is_no_table_is_refused_with_its_reason(
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"id_column": "area"}, "“area” is no id: 3 different ids in 30 rows"),
+        ({"id_column": "area"}, "“area” is not an id: 3 different ids in 30 rows"),
         ({"targets": ["id"]}, "“id” is the id"),
         ({"targets": []}, "This field is required"),
         ({"descriptions": "price in euros"}, "“price in euros” is none"),
@@ -125,7 +125,7 @@ def test_columns_that_cannot_be_scored_are_refused(
 def test_ids_that_repeat_are_named_with_their_lines(guided: Guided) -> None:
     guided.attach(SOLUTION.replace("\n7,", "\n3,"))
     refused = guided.answer("columns", id_column="id", targets=["price"]).content.decode()
-    assert "“id” is no id: 3 is in line 5, line 9. Each row needs an id of its own." in unescape(refused)
+    assert "“id” is not an id: 3 is in line 5, line 9. Each row needs an id of its own." in unescape(refused)
 
 
 LABELS = ("toxic", "rude", "threat", "insult")
@@ -165,7 +165,10 @@ def test_what_the_sample_submission_names_is_ticked(guided: Guided) -> None:
 @pytest.mark.parametrize(
     ("sample", "words"),
     [
-        ("row_id,price\n1,0\n", "The sample submission has no column “id”, only “row_id”, “price”. Call the id alike"),
+        (
+            "row_id,price\n1,0\n",
+            "The sample submission has no column “id”, only “row_id”, “price”. Give the id the same name",
+        ),
         ("id,price\n1,0\n", "The solution has 30 rows, and the sample submission 1. Give both files the same ids."),
     ],
 )
@@ -367,7 +370,7 @@ def test_next_waits_while_a_file_is_being_read_and_goes_on_by_itself(guided: Gui
     waiting = guided.answer("data")
     assert (waiting.status_code, waiting["Location"]) == (302, f"/host/{draft.key}/steps/data/wait/")
     shown = guided.page("steps/data/wait/")
-    assert "You go on by yourself once it is read" in " ".join(shown.split())
+    assert "The next step opens by itself once it is read" in " ".join(shown.split())
     assert "solution.csv" in shown
     poll = {"HX-Request": "true"}
     assert "HX-Redirect" not in guided.client.get(waiting["Location"], headers=poll).headers

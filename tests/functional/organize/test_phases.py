@@ -219,7 +219,7 @@ def test_a_table_is_described_without_json(site: Scenario, organizer: Client) ->
     wrong = described | {"prediction_format_column_minimum": ["low", "", ""]}
     answer = send(organizer, phase_url(site.phase), **wrong)
     assert answer.status_code == 422
-    assert "&#x27;low&#x27; is no number" in answer.content.decode()
+    assert "&#x27;low&#x27; is not a number" in answer.content.decode()
     assert 'value="low"' in answer.content.decode()
 
 

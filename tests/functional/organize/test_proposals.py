@@ -126,7 +126,7 @@ def test_of_a_sealed_board_nothing_is_said_without_the_right(organizer: Organize
     for name, value in {"board": site.sealed.leaderboard, "column_key": "mae", "column_sorting": "desc"}.items():
         Proposal.objects.update(**{name: value})
     organizer.act("start")
-    assert "so what changes on it is not told before the reveal" in organizer.page()
+    assert "so changes on it are not shown before the reveal" in organizer.page()
     assert sealed.team.name not in organizer.page()
     CompetitionOrganizer.objects.update(can_see_sealed=True)
     assert sealed.team.name in organizer.page()

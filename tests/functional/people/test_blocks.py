@@ -75,8 +75,8 @@ def test_posts_of_whom_a_reader_blocks_are_folded_for_that_reader_alone(site: Sc
     client = user_client(site.member())
     blocks.block(by=site.member(), username=other.username, now=site.now)
     text = body_text(client.get(address))
-    assert text.count("By somebody whom you block. Show</summary>") == 1
-    assert "Loud words." in text.split("By somebody whom you block")[1].split("</details>")[0]
+    assert text.count("By somebody you have blocked. Show</summary>") == 1
+    assert "Loud words." in text.split("By somebody you have blocked")[1].split("</details>")[0]
     assert "whom you block" not in body_text(user_client(other).get(address))
     for form in (f"{address.rstrip('/')}.md", f"{address.rstrip('/')}.atom"):
         own, public = (body_text(each.get(form)) for each in (client, Client()))

@@ -243,7 +243,7 @@ def test_the_pages_show_what_compute_cost(gpu_site: Scenario) -> None:
         assert f"{site.competition.title} used up 3.00 3.00 1" in words
         own = page_words(host.get(reverse("organize:usage", args=[site.competition.slug])))
         assert "3.0 of 3 GPU hours are used. Runs with a GPU wait until" in own
-        assert "3 GPU hours of this month are used up" in page_words(
+        assert "3 GPU hours for this month are used up" in page_words(
             host.get(reverse("organize:overview", args=[site.competition.slug]))
         )
         before = Month.at(site.now).before

@@ -410,7 +410,7 @@ def test_problems_stand_on_the_queues_pages_with_the_setting_to_change(
     for page in pages:
         assert words in user_client(root).get(page).content.decode(), page
     launcher.report(launcher.job())
-    assert "There is no partition" not in user_client(root).get(pages[2]).content.decode(), "it is mended"
+    assert "There is no partition" not in user_client(root).get(pages[2]).content.decode(), "it is fixed"
 
 
 def test_an_administrator_makes_a_token_in_the_admin_and_it_is_stored_as_a_hash(

@@ -34,7 +34,7 @@ def outdated() -> set[int]:
 
 
 def data_page(client: Client, site: Scenario) -> str:
-    """The page of the competition's data, asked which submissions ran with former versions."""
+    """The page of the competition's data, asked which submissions ran with earlier versions."""
     return client.get(reverse("organize:data", args=[site.competition.slug]), {"outdated": "yes"}).content.decode()
 
 
@@ -53,7 +53,7 @@ def test_what_ran_with_the_old_version_is_run_again_after_a_look_at_the_cost(sit
     new = site.score(site.submit(), 0.4)
     organizer = user_client(site.organizer)
     page = data_page(organizer, site)
-    assert "1 submission ran with former versions" in page
+    assert "1 submission ran with earlier versions" in page
     assert re.findall(r'name="chosen" value="(\d+)"', page) == [str(old.pk)]
     assert "They used" in run_again(organizer, site, old)
     old.refresh_from_db()

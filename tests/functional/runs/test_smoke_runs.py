@@ -232,7 +232,7 @@ def test_a_smoke_run_is_given_no_hidden_file(site: Scenario, phase: Phase) -> No
 def test_a_task_is_no_smoke_run_unless_its_organizers_say_that_nothing_is_hidden(site: Scenario) -> None:
     phase = site.phase
     phase.smoke_task = site.sealed.tasks.get()
-    with pytest.raises(ValidationError, match="no public split"):
+    with pytest.raises(ValidationError, match="not a public split"):
         phase.full_clean()
 
 
@@ -399,7 +399,7 @@ def test_pages_with_a_smoke_run_ask_no_more_than_others(
     ("wall_s", "limit_s", "verdict"),
     [
         (2, 600, "That is within the limit"),
-        (20, 600, "whether it is kept depends"),
+        (20, 600, "whether the code stays within it depends"),
         (700, 600, "That is over the limit"),
     ],
 )

@@ -95,7 +95,7 @@ def test_nobody_but_organizers_sees_a_run_of_it(site: Scenario) -> None:
     assert not open_to_robot(robot).filter(solution=solution).exists(), "a service account cannot run it again"
     assert open_to_robot(robot).exists(), "control: it can run those of teams"
     site.competition.refresh_from_db()
-    assert site.competition.team_count == 1, "it is no team that takes part"
+    assert site.competition.team_count == 1, "it is not a team that takes part"
 
 
 def test_what_is_run_again_of_it_stays_with_organizers_and_off_the_board(site: Scenario) -> None:

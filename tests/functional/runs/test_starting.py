@@ -68,7 +68,7 @@ def test_a_submission_waits_until_an_organizer_starts_it_and_counts_as_usual(hel
     reconcile(now=held.now)
     assert held.claim_nothing(), "nothing but an organizer starts it"
     page = body_text(user_client(held.member()).get(f"/submissions/{submission.pk}/"))
-    assert "waits for the organizers to start it" in page
+    assert "is waiting for the organizers to start it" in page
     assert start(held, submission) == 1
     assert held.score(submission, 0.5).status == State.FINISHED
     assert allowances(team_id=held.team.pk, phase=held.phase, now=held.now)[0].used == 1

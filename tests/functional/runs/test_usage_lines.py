@@ -50,7 +50,7 @@ def run(site: Scenario) -> Run:
 
 def test_a_line_takes_the_place_of_the_one_before_and_is_drawn_while_the_run_goes(site: Scenario, run: Run) -> None:
     assert beat(run, LINE | {"at_s": [1]}).status_code == 200
-    assert "usage-cpu" not in page(site, run), "one point is no line"
+    assert "usage-cpu" not in page(site, run), "one point is not a line"
     assert beat(run, LINE).status_code == 200
     assert beat(run).status_code == 200
     assert RunUsage.objects.get().line["at_s"] == [1, 2, 3]

@@ -63,7 +63,7 @@ def test_the_form_takes_annotations_and_a_refused_one_keeps_what_was_typed(site:
     sent = {"phase": site.phase.slug, "kind": "prediction", "upload": upload.key, "tags": "GIN, wide", "commit": "main"}
     sent["link"] = LINK
     page = client.post(reverse("web:submit", args=[slug]), sent, follow=True)
-    assert "'main' is no commit" in page_words(page)
+    assert "'main' is not a commit" in page_words(page)
     assert 'value="GIN, wide"' in page.content.decode()
     assert not Submission.objects.exists()
     client.post(reverse("web:submit", args=[slug]), sent | {"commit": COMMIT})

@@ -40,15 +40,15 @@ def test_each_limit_that_is_set_is_told_narrowest_first(site: Scenario) -> None:
         MIDNIGHT + timedelta(hours=10, minutes=30, seconds=5, microseconds=7),
     )
     assert allowances(team_id=site.team.pk, phase=phase, now=now) == [
-        Allowance("of today", 2, 0, MIDNIGHT + timedelta(days=1)),
-        Allowance("of this week", 5, 0, MONDAY + timedelta(days=7)),
-        Allowance("of this phase", 9, 0, None),
+        Allowance("for today", 2, 0, MIDNIGHT + timedelta(days=1)),
+        Allowance("for this week", 5, 0, MONDAY + timedelta(days=7)),
+        Allowance("for this phase", 9, 0, None),
     ]
 
 
 @pytest.mark.parametrize(
     ("given", "periods"),
-    [({}, []), ({"day": 0}, ["of today"]), ({"week": 1}, ["of this week"]), ({"total": 1}, ["of this phase"])],
+    [({}, []), ({"day": 0}, ["for today"]), ({"week": 1}, ["for this week"]), ({"total": 1}, ["for this phase"])],
 )
 def test_a_limit_that_is_not_set_is_none_and_costs_no_query(
     site: Scenario, django_assert_num_queries: DjangoAssertNumQueries, given: dict[str, int], periods: list[str]
@@ -80,7 +80,7 @@ def test_only_what_this_team_was_charged_for_in_this_phase_counts(site: Scenario
 
 @pytest.mark.parametrize(("number", "left"), [(0, 2), (1, 1), (2, 0), (3, 0)])
 def test_what_is_left_is_never_less_than_nothing(number: int, left: int) -> None:
-    assert Allowance("of today", 2, number, None).left == left
+    assert Allowance("for today", 2, number, None).left == left
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_a_sliding_week_gives_more_once_the_oldest_that_fills_it_has_left(site: 
     phase = limits(site, week=2)
     phase.quota_week = Week.SLIDING
     (allowance,) = allowances(team_id=site.team.pk, phase=phase, now=MIDNIGHT)
-    assert allowance == Allowance("of the last seven days", 2, 3, MONDAY + timedelta(days=8))
+    assert allowance == Allowance("for the last seven days", 2, 3, MONDAY + timedelta(days=8))
 
 
 def test_a_submission_in_the_next_calendar_week_is_refused_while_the_week_slides(site: Scenario) -> None:

@@ -66,7 +66,7 @@ def test_a_right_table_is_queued_as_it_is(tables: Scenario, content: str | bytes
     ("content", "code", "explanation"),
     [
         ("id,price\n1,2\n", "missing_ids", "1 id is missing: 2"),
-        ("id,price\n1,2\n2,x\n", "wrong_type", "'x' is no number in line 3"),
+        ("id,price\n1,2\n2,x\n", "wrong_type", "'x' is not a number in line 3"),
         ("id,price\n1,-2\n2,3\n", "out_of_range", "the smallest allowed is 0"),
         ("id,cost\n1,-2\n2,3\n", "missing_column", "'price' is missing"),
     ],
@@ -110,7 +110,7 @@ def test_what_a_request_can_see_is_refused_at_once(
         (
             "id,price\n1,2\n2,\xe9\n".encode("latin-1"),
             "p.csv",
-            "line 3: it is no UTF-8 text (it holds the byte 0xE9, which is “é”",
+            "line 3: it is not UTF-8 text (it holds the byte 0xE9, which is “é”",
         ),
         ("id,price\n", "p.csv", "it has a header ('id', 'price') and no row below it"),
         (

@@ -58,8 +58,8 @@ def test_without_settings_it_is_podium(db: None) -> None:
     [
         (Brand(accent="#ffee00"), r"PODIUM_ACCENT=#ffee00 has a contrast of 1\.\d to #ffffff"),
         (Brand(accent_dark="#1a1e25"), "PODIUM_ACCENT_DARK"),
-        (Brand(accent="green"), "is no colour; write six hexadecimal digits"),
-        (Brand(accent="#zzzzzz"), "is no colour"),
+        (Brand(accent="green"), "is not a colour; write six hexadecimal digits"),
+        (Brand(accent="#zzzzzz"), "is not a colour"),
         (Brand(logo=Path("/no/such.svg")), "PODIUM_SITE_LOGO"),
         (Brand(legal={"imprint": "/no/such.md"}), "PODIUM_IMPRINT"),
         (Brand(legal={"privacy": "http://x.example.org"}), "PODIUM_PRIVACY"),

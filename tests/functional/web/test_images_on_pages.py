@@ -100,7 +100,7 @@ def test_an_image_that_cannot_be_decoded_is_said_and_the_one_before_stays(site: 
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [(BOMB, "has more than 40,000,000 pixels in all"), (SVG, "is no PNG, JPEG, GIF or WebP image"), (b"", "empty")],
+    [(BOMB, "has more than 40,000,000 pixels in all"), (SVG, "is not a PNG, JPEG, GIF or WebP image"), (b"", "empty")],
 )
 def test_what_cannot_be_shown_is_refused_and_nothing_is_stored(site: Scenario, content: bytes, words: str) -> None:
     for answer in (save(site, logo_file=SimpleUploadedFile("logo.png", content)), add_image(site, content)):

@@ -55,7 +55,7 @@ def test_a_result_submission_is_scored_although_the_ingestion_program_fails(benc
     first = ingestion(bench, FAILING, {"answer.txt": "0.75"}, prefill="/app/ingested_program")
     outcome = run(bench, first, scoring(bench, {"stage_output": "ingestion"}))
     assert (outcome.reason, outcome.result["scores"]) == (None, {"score": 0.75})
-    assert outcome.result["notes"] == ["scores.txt: 'Duration' is no column of the board and was left out."]
+    assert outcome.result["notes"] == ["scores.txt: 'Duration' is not a column of the board and was left out."]
     metadata = yaml.safe_load(outcome.outbox["scoring.log"].decode().split("labels: True\n")[1])
     assert (metadata["exitCode"], metadata["ingestionExitCode"]) == (1, 1)
     assert metadata["elapsedTime"] == metadata["ingestionElapsedTime"] > 0

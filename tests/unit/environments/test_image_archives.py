@@ -157,7 +157,7 @@ WRONG: dict[str, tuple[bytes, str]] = {
     "no JSON": (tar_bytes(docker_files(manifest=b"{")), "bad_json"),
     "layer with an absolute path": (tar_bytes(docker_files([tar_bytes({"/etc/shadow": b"x"})])), "bad_path"),
     "layer with a path that leaves": (tar_bytes(docker_files([tar_bytes({"../../host": b"x"})])), "bad_path"),
-    "layer that is no tar": (tar_bytes(docker_files([b"\x01" * 2000])), "damaged"),
+    "layer that is not a tar": (tar_bytes(docker_files([b"\x01" * 2000])), "damaged"),
     "file with holes": (tar_bytes(docker_files([sparse_layer()])), "sparse"),
     "a terabyte of zeros that Docker writes out": (
         tar_bytes(docker_files([layer_with_headers(SPARSE_HEADERS, PIECES)])),

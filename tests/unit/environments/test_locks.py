@@ -1,4 +1,4 @@
-"""Lock files: what is no package with one version and digests is refused with its line."""
+"""Lock files: what is not a package with one version and digests is refused with its line."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def test_headers_that_do_not_end_are_given_up(content: bytes) -> None:
         (png_bytes(announced=(50_000, 20_000)), "image_too_many_pixels", "more than 40,000,000 pixels"),
         (png_bytes(announced=(10_000, 4_001)), "image_too_many_pixels", "Scale it down"),
         (gif_bytes(1, 1, frame=(65_000, 65_000)), "image_too_many_pixels", "Scale it down"),
-        (b"<svg/>", "not_an_image", "is no PNG, JPEG, GIF or WebP image"),
+        (b"<svg/>", "not_an_image", "is not a PNG, JPEG, GIF or WebP image"),
         (png_bytes() + b"\0" * MAX_BYTES, "image_too_large", "Save it smaller"),
     ],
 )

@@ -86,7 +86,7 @@ def test_a_metric_is_what_its_entry_says(metric: Metric) -> None:
 @EVERY
 def test_the_perfect_answer_is_the_best(metric: Metric) -> None:
     if metric.name in ("crps_normal", "normal_log_loss", "coverage_gap", "risk_concordance"):
-        return  # a certain distribution has no density, and a risk is no time
+        return  # a certain distribution has no density, and a risk is not a time
     best = metric.score(rows_for(metric, seed=5, perfect=True))
     other = metric.score(rows_for(metric, seed=5))
     assert best >= other if metric.direction == "max" else best <= other

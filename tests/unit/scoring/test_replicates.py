@@ -214,7 +214,7 @@ def test_a_file_that_was_cut_or_changed_is_read_or_refused_in_words(tmp_path: Pa
         ({"mae": np.zeros((2, 300))}, "one dimension"),
         ({"mae": np.array(["a"] * 300)}, "text"),
         ({"mae": np.zeros(3)}, "there are 3"),
-        ({"mae": np.zeros(300), "podium.json": np.array("[]")}, "no mapping"),
+        ({"mae": np.zeros(300), "podium.json": np.array("[]")}, "not a mapping"),
         ({"mae": np.array([None] * 300)}, "cannot be read"),
     ],
     ids=["a matrix", "text", "few", "another description", "objects"],

@@ -251,8 +251,8 @@ def test_there_are_no_slices_where_none_are_declared_or_no_time_is_given(
         (["nowhere"], "column 'nowhere': there is no such column, and slices names it"),
         (["town", "town"], "names a column twice"),
         ([f"c{number}" for number in range(11)], "more than 10"),
-        ("town", "is no list of columns"),
-        ([1], "is no list of columns"),
+        ("town", "is not a list of columns"),
+        ([1], "is not a list of columns"),
     ],
 )
 def test_a_table_that_names_wrong_columns_is_refused_to_its_organizer(

@@ -50,9 +50,9 @@ def test_rows_may_come_in_any_order(tmp_path: Path) -> None:
         ("id,p,q,kind,n,z\n", "extra_column the header: 'z' is not asked for; give id, p, q, kind, n alone."),
         (
             HEADER + "3,x,0.5,a,1\n1,1,0,b,0\n2,y,0.9,a,1\n",
-            "wrong_type 'p': 'x' is no number in line 2 (id '3'), line 4 (id '2');",
+            "wrong_type 'p': 'x' is not a number in line 2 (id '3'), line 4 (id '2');",
         ),
-        (HEADER + "3,1,0,a,1.5\n1,1,0,b,0\n2,1,0,a,1\n", "wrong_type 'n': '1.5' is no whole number in line 2"),
+        (HEADER + "3,1,0,a,1.5\n1,1,0,b,0\n2,1,0,a,1\n", "wrong_type 'n': '1.5' is not a whole number in line 2"),
         (HEADER + "3,,0.5,a,1\n1,1,0,b,0\n2,1,0,a,1\n", "nan 'p': it is empty in line 2 (id 3)"),
         (HEADER + "3,NaN,0.5,a,1\n1,1,0,b,0\n2,1,0,a,1\n", "nan 'p': it is NaN in line 2"),
         (HEADER + "3,inf,0.5,a,1\n1,1,0,b,0\n2,1,0,a,1\n", "infinite 'p': it is infinite in line 2"),
@@ -89,29 +89,35 @@ def test_a_refusal_names_what_and_where(tmp_path: Path, text: str, message: str)
             HEADER + "3,0.5,0.5,a,1\n1,1,0,b,0\n2,0,1,0,9,a,1\n",
             "unknown_format line 4: it has 7 cells, but the header has 5 names;",
         ),
-        ("id;p;q;kind;n\n3;0,5;x;a;1\n1;1;0;b;0\n2;0,1;0,9;a;1\n", "wrong_type 'q': 'x' is no number in line 2"),
+        ("id;p;q;kind;n\n3;0,5;x;a;1\n1;1;0;b;0\n2;0,1;0,9;a;1\n", "wrong_type 'q': 'x' is not a number in line 2"),
         ("id;p;q;kind;n\n3;0,5;0,5;a;1\nx;1;0;b;0\n2;0,1;0,9;a;1\n", "missing_ids 'id': 1 id is missing"),
         (
             HEADER + '3,"0,5",0.5,a,1\n1,1,0,b,0\n2,1,0,a,1\n',
-            "wrong_type 'p': '0,5' is no number in line 2 (id '3'); give a number in every row, with a decimal point and nothing between",
+            (
+                "wrong_type 'p': '0,5' is not a number in line 2 (id '3'); give a number in every row, with a decimal point and nothing "
+                "between"
+            ),
         ),
         (
             HEADER + '3,"1,234.5",0.5,a,1\n1,1,0,b,0\n2,1,0,a,1\n',
             (
-                "wrong_type 'p': '1,234.5' is no number in line 2 (id '3'); give a number in every row, with a decimal "
+                "wrong_type 'p': '1,234.5' is not a number in line 2 (id '3'); give a number in every row, with a decimal "
                 "point and nothing between thousands: 1234.5."
             ),
         ),
         (
             HEADER + "3,1'234,0.5,a,1\n1,1,0,b,0\n2,1,0,a,1\n",
             (
-                "wrong_type 'p': \"1'234\" is no number in line 2 (id '3'); give a number in every row, with a decimal "
+                "wrong_type 'p': \"1'234\" is not a number in line 2 (id '3'); give a number in every row, with a decimal "
                 "point and nothing between thousands: 1234."
             ),
         ),
         (
             "id;p;q;kind;n\n3;1,500;0;a;1\n1;1;0;b;0\n2;1;0;a;1\n",  # 1.5, or fifteen hundred
-            "wrong_type 'p': '1,500' is no number in line 2 (id 3); give a number in every row, with a decimal point and nothing between",
+            (
+                "wrong_type 'p': '1,500' is not a number in line 2 (id 3); give a number in every row, with a decimal point and nothing "
+                "between"
+            ),
         ),
     ],
 )
@@ -209,7 +215,7 @@ def test_categories_are_read_as_the_texts_that_they_stand_for(tmp_path: Path, na
     path = stored(tmp_path / "p.parquet", **{name: pl.Series(["1", "2"]).cast(kind)})
     assert [int(value) for value in read_submission(path, PRICES, IDS.head(2))[name]] == [1, 2]
     path = stored(tmp_path / "p.parquet", price=pl.Series(["2", "x"]).cast(pl.Categorical))
-    with pytest.raises(ScoringInputError, match="'price': 'x' is no number in row 2"):
+    with pytest.raises(ScoringInputError, match="'price': 'x' is not a number in row 2"):
         read_submission(path, PRICES, IDS.head(2))
 
 

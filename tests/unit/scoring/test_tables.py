@@ -173,13 +173,13 @@ def test_decimal_commas_are_read_where_nothing_else_is_meant(tmp_path: Path, con
         (
             "id,ort\n1,Zürich\n".encode("latin-1"),
             (
-                "line 2: it is no UTF-8 text (it holds the byte 0xFC, which is “ü” in Windows-1252 and Latin-1); "
+                "line 2: it is not UTF-8 text (it holds the byte 0xFC, which is “ü” in Windows-1252 and Latin-1); "
                 f"save the file as UTF-8: {EXCEL_STEPS}."
             ),
         ),
         (
             b"id,y\n" + b"1,2\n" * 300_000 + b"1,\x80\n",
-            f"line 300,002: it is no UTF-8 text; save the file as UTF-8: {EXCEL_STEPS}.",
+            f"line 300,002: it is not UTF-8 text; save the file as UTF-8: {EXCEL_STEPS}.",
         ),
         (
             b"\xff\xfei\0d\0\n\0\0\xd8\n\0",

@@ -103,4 +103,4 @@ def test_a_text_with_a_title_of_its_own_is_recognized(body: str, expected: bool)
 def test_the_images_of_a_text_are_found_in_markdown_and_html() -> None:
     text = '![a](one.png) and ![b]( <two.png> "title")\n<p><img alt="c" src=three.png><IMG SRC=\'four.png\'></p> [no](five.png)'
     assert list(render(text, "mixed").sources) == ["one.png", "two.png", "three.png", "four.png"]
-    assert render(text, "markdown").sources == ("one.png", "two.png"), "what is not shown is no image"
+    assert render(text, "markdown").sources == ("one.png", "two.png"), "what is not shown is not an image"

@@ -81,8 +81,8 @@ def test_an_opened_network_takes_plain_http_and_no_other_does(
         ("file:///etc/passwd", "https://"),
         ("https:///path", "name a host"),
         ("https://me:secret@example.org/", "user name"),
-        ("https://example.org:99999/", "no address"),
-        ("https://[::1", "no address"),
+        ("https://example.org:99999/", "not an address"),
+        ("https://[::1", "not an address"),
     ],
 )
 def test_other_addresses_are_refused_with_what_is_wrong(url: str, reason: str) -> None:

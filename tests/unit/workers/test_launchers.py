@@ -77,7 +77,7 @@ def alive(number: int, **fields: Any) -> AliveJob:
         ({"site": "podium.example.org"}, "--site .* must be the site's address"),
         ({"name": "Lab; reboot"}, "'name' must be lower-case letters"),
         ({"jobs": []}, "'jobs' must be one table or more"),
-        ({"pol_s": 3}, "'pol_s' is no setting; there are allow_http, "),
+        ({"pol_s": 3}, "'pol_s' is not a setting; there are allow_http, "),
         ({"poll_s": 0}, "'poll_s' must be a whole number from 1 to 3600, not 0"),
         ({"poll_s": True}, "'poll_s' must be a whole number"),
         ({"worker": {"command": "x", "data_dir": "relative"}}, "'worker.data_dir' must be a path from / on"),
@@ -106,7 +106,7 @@ def test_a_mistake_in_the_file_is_named_with_what_would_be_right(
         ({"minimum": 9}, r"'jobs\[0\].minimum' is 9, more than"),
         ({"min_time_min": 2000}, r"'jobs\[0\].min_time_min' is 2000"),
         ({"options": [3]}, r"'jobs\[0\].options' must be a list of texts"),
-        ({"gpu": 1}, r"'jobs\[0\].gpu' is no setting"),
+        ({"gpu": 1}, r"'jobs\[0\].gpu' is not a setting"),
         ({"queue_token_file": "token"}, r"'jobs\[0\].queue_token_file' must be a path"),
     ],
 )
@@ -128,7 +128,7 @@ def test_a_file_that_is_missing_or_no_toml_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read: No such file"):
         read_config(str(tmp_path / "nothing"))
     (tmp_path / "file").write_text("site = ")
-    with pytest.raises(ConfigError, match="is no TOML"):
+    with pytest.raises(ConfigError, match="is not TOML"):
         read_config(str(tmp_path / "file"))
 
 

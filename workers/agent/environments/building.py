@@ -193,7 +193,7 @@ def _install(order: Order, context: BuildContext, inputs: Path, target: Path, *,
 def _made_bytes(packages: Path, max_bytes: int) -> int:
     """The bytes on this host's disk of what a team's python3 installed.
 
-    It is checked as outputs are: a link would lead to other files of the host. Raises `EnvironmentRefused` for what is no folder of
+    It is checked as outputs are: a link would lead to other files of the host. Raises `EnvironmentRefused` for what is not a folder of
     ordinary files, or too large.
     """
     if packages.is_symlink() or not packages.is_dir():

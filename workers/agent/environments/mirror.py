@@ -56,7 +56,7 @@ class Mirror:
     def files(self, project: str) -> list[IndexFile] | None:
         """Files of a project by its normalized name; None where the mirror has no such project.
 
-        Raises `SandboxError` (`mirror_unreachable`) where it is away, too slow, or answers what is no index.
+        Raises `SandboxError` (`mirror_unreachable`) where it is away, too slow, or answers what is not an index.
         """
         with self._get(urljoin(self._address, f"{project}/"), {"Accept": ACCEPT}) as answer:
             if answer.status_code == 404:
@@ -66,7 +66,7 @@ class Mirror:
             except TooLarge as error:
                 raise _unreachable(f"its page of {project} has more than {MAX_PAGE_BYTES:,} bytes") from error
             kind, page = answer.headers.get("Content-Type", ""), answer.url
-        with reading(lambda words: _unreachable(f"its page of {project} is no simple index ({words})")):
+        with reading(lambda words: _unreachable(f"its page of {project} is not a simple index ({words})")):
             files = _of_json(body) if "json" in kind else _of_html(body)
         return [IndexFile(file.name, urljoin(page, file.url), file.sha256) for file in files]
 

@@ -20,7 +20,7 @@ class ArchiveRefused(DataRefused):
     """The archive breaks a rule; `code` names it."""
 
 
-@reading(lambda words: ArchiveRefused("bad_archive", f"The file is no readable zip archive: {words}."))
+@reading(lambda words: ArchiveRefused("bad_archive", f"The file is not a readable zip archive: {words}."))
 def unpack(
     source: Path,
     target: Path,

@@ -246,10 +246,10 @@ class SiteClient:
             body = answer.json()
         except ValueError as error:
             raise SiteUnreachable(
-                f"the site's answer is no JSON (is {urlsplit(answer.url).netloc} a Podium site?)"
+                f"the site's answer is not JSON (is {urlsplit(answer.url).netloc} a Podium site?)"
             ) from error
         if not isinstance(body, dict):
-            raise SiteUnreachable("the site's answer is no JSON object")
+            raise SiteUnreachable("the site's answer is not a JSON object")
         return body
 
 
@@ -268,7 +268,7 @@ def read_answer(model: type[M], body: dict[str, object]) -> M:
 
 
 def _refusal(answer: requests.Response) -> Exception:
-    """The exception for an answer that is no success."""
+    """The exception for an answer that is not a success."""
     status = answer.status_code
     if status >= 500 or status in (408, 425, 429):
         return SiteUnreachable(f"the site answered {status}")

@@ -472,7 +472,7 @@ def entries_of_archive(stream: IO[bytes]) -> Iterator[tarfile.TarInfo]:
 
 
 def _members(stream: IO[bytes], mode: Literal["r|", "r|*"]) -> Iterator[tuple[tarfile.TarInfo, tarfile.TarFile]]:
-    """Members of a tar, each while it is there to be read; none where the stream is no tar."""
+    """Members of a tar, each while it is there to be read; none where the stream is not a tar."""
     try:
         archive = tarfile.open(fileobj=stream, mode=mode)  # noqa: SIM115  # entered below
     except tarfile.ReadError:

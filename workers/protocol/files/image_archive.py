@@ -116,7 +116,7 @@ def _open(path: Path) -> Iterator[tarfile.TarFile]:
     try:
         archive = tarfile.open(path, "r:")  # noqa: SIM115  # entered below
     except (tarfile.TarError, OSError, ValueError) as error:
-        raise ImageArchiveInvalid("not_a_tar", f"The file is no tar archive. {SAVE_AGAIN}") from error
+        raise ImageArchiveInvalid("not_a_tar", f"The file is not a tar archive. {SAVE_AGAIN}") from error
     with archive:
         _read_members(archive, path.stat().st_size)
         yield archive
@@ -324,5 +324,5 @@ def _json(content: bytes, what: str) -> Any:
     except (ValueError, RecursionError) as error:
         raise ImageArchiveInvalid("bad_json", f"{what} cannot be read as JSON.") from error
     if not isinstance(document, dict | list) or (isinstance(document, list) and what != "manifest.json"):
-        raise ImageArchiveInvalid("bad_json", f"{what} is no JSON object.")
+        raise ImageArchiveInvalid("bad_json", f"{what} is not a JSON object.")
     return document

@@ -168,7 +168,7 @@ def _version(where: str, requirement: Requirement) -> Version:
         version = Version(text)
         str(version).encode("ascii")
     except ValueError as error:  # letters that only look like ASCII, and numbers with more digits than Python reads
-        raise LockInvalid(f"{where}: {text[:60]!a} is no version.") from error
+        raise LockInvalid(f"{where}: {text[:60]!a} is not a version.") from error
     return version
 
 

@@ -31,7 +31,7 @@ class _Loader(yaml.SafeLoader):
 
 
 class NotPlainYaml(Exception):
-    """The text is no YAML, or more than plain values. `str()` says what."""
+    """The text is not YAML, or more than plain values. `str()` says what."""
 
 
 def read_plain_yaml(text: str, *, max_characters: int = MAX_CHARACTERS) -> object:
@@ -44,7 +44,7 @@ def read_plain_yaml(text: str, *, max_characters: int = MAX_CHARACTERS) -> objec
         return loader.get_single_data()
     except MemoryError:
         raise
-    except Exception as error:  # a value of the wrong kind, such as `!!bool x`, is no error of the library's own
+    except Exception as error:  # a value of the wrong kind, such as `!!bool x`, is not an error of the library's own
         raise NotPlainYaml(" ".join(str(error).split())[:300] or type(error).__name__) from error
     finally:
         if loader is not None:

@@ -86,7 +86,7 @@ class ColumnsForm(StepForm):
         what = column.get("repeats") or f"{column['distinct']:,} different ids in {solution['rows']:,} rows"
         if column["missing"]:
             what += f", {column['missing']:,} of them empty"
-        self.add_error("id_column", f"“{identity}” is no id: {what}. Each row needs an id of its own.")
+        self.add_error("id_column", f"“{identity}” is not an id: {what}. Each row needs an id of its own.")
 
     def _require_slices(self, solution: Solution, name: str | None) -> None:
         column = next((candidate for candidate in solution["columns"] if candidate["name"] == name), None)
@@ -102,7 +102,7 @@ class ColumnsForm(StepForm):
         names = [column["name"] for column in sample["columns"]]
         if identity not in names:
             there = join_values([f"“{name}”" for name in names], show=8)
-            what = f"The sample submission has no column “{identity}”, only {there}. Call the id alike in both files."
+            what = f"The sample submission has no column “{identity}”, only {there}. Give the id the same name in both files."
             self.add_error("id_column", what)
         elif sample["rows"] != solution["rows"]:
             what = f"The solution has {solution['rows']:,} rows, and the sample submission {sample['rows']:,}."

@@ -39,7 +39,9 @@ class PredictionsForm(StepForm):
         for field, name in self.names.items():
             others = [other for other, column in chosen.items() if column == chosen[name] and other != name]
             if others and chosen[name] is not None:
-                self.add_error(field, f"“{chosen[name]}” is chosen for “{others[0]}”, too. Choose each column once.")
+                self.add_error(
+                    field, f"“{chosen[name]}” is chosen for “{others[0]}”, too. Choose each column only once."
+                )
         return {"columns": chosen}
 
 

@@ -91,7 +91,7 @@ def time_leak(draft: CompetitionDraft, values: dict[str, object]) -> str:
         return ""
     later = len(training) - bisect_left(training, scored[0])
     return (
-        f"Training data leak the future: about {max(1, round(100 * later / len(training)))} % of their rows are not before "
+        f"The training data leak the future: about {max(1, round(100 * later / len(training)))} % of their rows are not before "
         f"{_shown(scored[0])}, when the first row to predict is. Cut them off there, unless teams may know them."
     )
 

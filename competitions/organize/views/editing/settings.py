@@ -98,13 +98,13 @@ def visibility(request: HttpRequest, slug: str) -> HttpResponse:
     elif action == "plan":
         at = cleaned(PlanForm(request.POST))["at"]
         publishing.publication_plan(competition, at=at, now=timezone.now())
-        messages.success(request, f"“{competition}” is published at {at:%Y-%m-%d %H:%M} UTC. You are told by mail.")
+        messages.success(request, f"“{competition}” will be published at {at:%Y-%m-%d %H:%M} UTC. You will get a mail.")
     elif action == "cancel-plan":
         publishing.publication_cancel(competition)
         messages.success(request, f"“{competition}” stays a draft until you publish it.")
     elif action == "withdraw":
         publishing.competition_withdraw(competition)
-        messages.success(request, f"“{competition}” is withdrawn. Only its organizers see it.")
+        messages.success(request, f"“{competition}” is withdrawn. Only its organizers can see it.")
     else:
         if values["confirm"] != competition.slug:
             raise NOT_CONFIRMED(slug=competition.slug)

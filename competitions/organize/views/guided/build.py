@@ -143,7 +143,7 @@ def publish(request: HttpRequest, key: UUID) -> HttpResponse:
     if request.POST.get("when") == "planned":
         at = cleaned(PlanForm(request.POST))["at"]
         publication_plan(draft_ready(draft), at=at, now=timezone.now())
-        messages.success(request, f"“{draft.title}” is published at {at:%Y-%m-%d %H:%M} UTC. You are told by mail.")
+        messages.success(request, f"“{draft.title}” will be published at {at:%Y-%m-%d %H:%M} UTC. You will get a mail.")
         return redirect("organize:review", draft.key)
     if request.POST.get("when") == "cancel" and draft.competition:
         publication_cancel(draft.competition)

@@ -59,5 +59,5 @@ def ask(request: HttpRequest) -> HttpResponse:
     """Ask the administrators for the right to host."""
     purpose = cleaned(RequestForm(request.POST))["purpose"]
     hosts.host_request(user=person(request), purpose=purpose, now=timezone.now())
-    messages.success(request, "You have asked to host competitions. An administrator decides, and you get a mail.")
+    messages.success(request, "You have asked to host competitions. An administrator decides, and you will get a mail.")
     return redirect("organize:start")

@@ -94,8 +94,8 @@ def resource_deletion(resource: Resource) -> Deletion:
     """The consequences of deleting a file, and what keeps it."""
     uses = count_uses(resource)
     named = "1 task or phase uses it" if uses == 1 else f"{uses} tasks or phases use it"
-    refusals = (f"{named}. Put other files in its place there first.",) if uses else ()
-    return Deletion(f"the file “{resource.name}”", ("Its bytes go once nothing else points at them.",), refusals)
+    refusals = (f"{named}. Replace it there first.",) if uses else ()
+    return Deletion(f"the file “{resource.name}”", ("Its bytes are removed once nothing else uses them.",), refusals)
 
 
 @require_safe

@@ -127,7 +127,7 @@ def _rows_context(request: HttpRequest, visited: Visit, phase: Phase, board: Lea
 
 
 def boards_shown(visited: Visit, phase: Phase | None) -> list[Leaderboard]:
-    """The boards to choose from: a hidden one is no secret to those who may see it alone."""
+    """The boards to choose from: a hidden one is not a secret to those who may see it alone."""
     boards = phase.leaderboards.all() if phase else []
     return [board for board in boards if may_know_board(visited.reader, board)]
 

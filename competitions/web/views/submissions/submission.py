@@ -203,7 +203,7 @@ def _files(reader: Reader, submission: Submission, run: Run) -> dict[str, object
 
 @require_safe
 def output(request: HttpRequest, pk: int, name: str) -> HttpResponseBase:
-    """A file of a run's newest attempt: of the named run, else of the first with it that is no smoke run."""
+    """A file of a run's newest attempt: of the named run, else of the first with it but smoke runs."""
     submission, chosen = find(request, pk), request.GET.get("run", "")
     reader = reader_for(person(request))
     for run in sorted(submission.runs.all(), key=lambda run: run.is_smoke):

@@ -32,7 +32,7 @@ def stages(*beside: str) -> dict[str, Stage]:
 
 @pytest.fixture
 def broken(tmp_path: Path) -> ArchiveRefused:
-    """The error of unpacking a file that is no zip."""
+    """The error of unpacking a file that is not a zip."""
     (tmp_path / "broken.zip").write_bytes(b"no zip")
     with pytest.raises(ArchiveRefused) as refused:
         unpack(tmp_path / "broken.zip", tmp_path / "unpacked")

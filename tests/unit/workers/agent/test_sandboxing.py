@@ -76,8 +76,8 @@ def test_declared_volumes_become_limited_places(volumes: list[str], covered: lis
         ("/usr/", "system folder /usr"),
         ("/dev/shm/x", "system folder /dev/shm/x"),
         ("/app/output/x", "inside a folder"),
-        ("data", "no absolute path"),
-        ("", "no absolute path"),
+        ("data", "not an absolute path"),
+        ("", "not an absolute path"),
     ],
 )
 def test_a_volume_that_cannot_be_limited_is_refused(volume: str, words: str) -> None:

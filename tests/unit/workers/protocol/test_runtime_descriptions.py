@@ -39,4 +39,4 @@ def test_the_client_describes_images(capsys: pytest.CaptureFixture[str]) -> None
     assert "podium/runtime-torch:1 holds" in output
     assert "torch-geometric" in output
     assert main(["image", "describe", "debian:12"]) == 1
-    assert "no image that Podium makes" in capsys.readouterr().err
+    assert "not an image that Podium makes" in capsys.readouterr().err

@@ -89,7 +89,7 @@ def test_json_wins_over_text_and_what_is_left_out_is_remarked(tmp_path: Path) ->
     read = read_scores(tmp_path, ["mae", "auc"])
     assert read.values == {"mae": 1.0}
     assert len(read.notes) == 2
-    assert "'Duration' is no column" in read.notes[0]
+    assert "'Duration' is not a column" in read.notes[0]
     assert "no value for the column 'auc'" in read.notes[1]
 
 
