@@ -228,7 +228,7 @@ def test_a_team_name_that_is_taken_is_said_beside_the_form_as_it_was_filled_in(n
     visitor = new_visitor("rosa")
     visitor.join("gap")
     visitor.name_team("gap", "aromatics")
-    expect(visitor.page.get_by_role("alert")).to_contain_text("Another team of this competition is called")
+    expect(visitor.page.get_by_role("alert")).to_contain_text("Another team in this competition is called")
     expect(visitor.page.get_by_label("Team name")).to_have_value("aromatics")  # what was typed is still there
     visitor.page.get_by_label("Team name").fill("Roses")
     visitor.page.get_by_role("button", name="Rename").click()

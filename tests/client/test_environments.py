@@ -51,4 +51,4 @@ def test_an_image_that_is_refused_ends_with_1_and_the_sites_words(
     path = tmp_path / "image.tar"
     path.write_bytes(b"no image" * 200)
     assert main(["images", "upload", slug, str(path), "--name", "torch"]) == 1
-    assert "no tar archive" in capsys.readouterr().err
+    assert "not a tar archive" in capsys.readouterr().err

@@ -183,7 +183,7 @@ def test_what_cannot_be_meant_is_said_before_anything_runs(
     for arguments, message in (
         (("--weights", "nowhere.npz"), "no file 'nowhere.npz'"),
         (("--image", "torch@1"), "registry/repository@sha256:"),
-        (("--image", "text.tar"), "no tar archive"),
+        (("--image", "text.tar"), "not a tar archive"),
         (("--image", "arm.tar"), "linux/arm64"),
         (("--mirror", "pypi.org"), "https://pypi.org/simple/"),
     ):
