@@ -228,27 +228,33 @@ class Service:
     def _wind_down(self, lanes: Sequence[Lane]) -> None:
         """Hand back what was claimed ahead, see results that are on their way off; leave what runs alone.
 
-        A job of a cluster hands back what runs, too: nobody comes after it who could go on with it.
+        A job of a cluster hands back what runs, too: nobody comes after it who could go on with it. Either waits for answers to
+        claims first: a run that was leased while the worker left would be lost for as long as its lease.
         """
         job = self._worker.allocation.job
         if job:
-            self._hand_back(f"The cluster's job {job} ended before the run was over: {self._why_ended}.")
+            self._hand_back(lanes, f"The cluster's job {job} ended before the run was over: {self._why_ended}.")
             return
         until = time.monotonic() + STOP_GRACE_S
-        while time.monotonic() < until and (self._held.any_finishing or self._held.any_ahead):
+        while time.monotonic() < until and (_any_claiming(lanes) or self._held.any_finishing or self._held.any_ahead):
             time.sleep(0.05)
         log.info("worker_stopped", worker=self._worker.name, count=len(self._held.snapshot()))
 
-    def _hand_back(self, detail: str) -> None:
+    def _hand_back(self, lanes: Sequence[Lane], detail: str) -> None:
         """End what runs and give it back, then leave nothing on the node."""
         until = time.monotonic() + HAND_BACK_S
-        while self._held.snapshot() and time.monotonic() < until:
+        while (_any_claiming(lanes) or self._held.snapshot()) and time.monotonic() < until:
             self._held.interrupt_all(detail)  # again and again: a lane may have begun one meanwhile
             time.sleep(0.1)
         left = self._held.snapshot()
         log.info("worker_stopped", worker=self._worker.name, count=len(left))
         if not left:
             remove_tree(self._worker.data_dir)
+
+
+def _any_claiming(lanes: Sequence[Lane]) -> bool:
+    """True while the site may still answer one of these with a run."""
+    return any(lane.is_claiming for lane in lanes)
 
 
 def own_folder(config: Config) -> Path:

@@ -146,9 +146,11 @@ class FakeSite:
     results: dict[str, Complete] = field(default_factory=dict)  # by run
     released: list[str] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)
+    jobs: list[Job] = field(default_factory=list)  # what claims are answered with
     away: bool = False
     stopped_downloads: int = 0
     on_download: Callable[[], None] = lambda: None
+    on_claim: Callable[[], object] = lambda: None
     on_heartbeat: Callable[[], object] = lambda: None
     on_complete: Callable[[], object] = lambda: None
 
@@ -173,9 +175,11 @@ class FakeSite:
         self._answer()
         return Registered(worker_id="w", queue="q", wakeup_queue="q", poll_s=2, lease_s=90, heartbeat_s=15)
 
-    def claim(self, message: Claim) -> None:
+    def claim(self, message: Claim) -> dict[str, Any] | None:
         self._answer()
         self.claims.append(message)
+        self.on_claim()
+        return self.jobs.pop(0).model_dump(mode="json") if self.jobs else None
 
     def release(self, run_id: str, token: str, message: object, **_: Any) -> None:
         self._answer()

@@ -274,3 +274,24 @@ def test_a_container_that_somebody_killed_is_the_hosts_also_where_memory_seems_t
     begin(restarts.service())
     within(lambda: restarts.site.results, "it is answered for")
     assert restarts.site.results["r1"].code == verdict
+
+
+def test_a_worker_that_stops_gives_back_what_the_site_leased_to_its_last_claim(restarts: Restarts) -> None:
+    claims, answers = threading.Event(), threading.Event()
+
+    def keep_waiting() -> None:
+        claims.set()
+        assert answers.wait(PATIENCE_S)
+
+    restarts.site.jobs, restarts.site.on_claim = [restarts.job("r1")], keep_waiting
+    service = restarts.service()
+    process = threading.Thread(target=service.run)
+    process.start()
+    assert claims.wait(PATIENCE_S)
+    service.stop()
+    process.join(0.5)
+    assert process.is_alive(), "it waits for the answer"
+    answers.set()
+    process.join(PATIENCE_S)
+    assert not process.is_alive()
+    assert restarts.site.released == ["r1"]
