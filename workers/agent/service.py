@@ -156,7 +156,7 @@ class Service:
             lane.start()
         log.info("worker_ready", worker=self._worker.name, count=len(self._slots))
         self._sweep_until_stopped()
-        self._wind_down(lanes)
+        self._wind_down()
 
     def _sweep_until_stopped(self) -> None:
         """Sweep now and then, until the worker stops.
@@ -225,7 +225,7 @@ class Service:
         for thread in Adoption(self._worker, self._slots, self._held, self.stop).threads():
             thread.start()
 
-    def _wind_down(self, lanes: Sequence[Lane]) -> None:
+    def _wind_down(self) -> None:
         """Hand back what was claimed ahead, see results that are on their way off; leave what runs alone.
 
         A job of a cluster hands back what runs, too: nobody comes after it who could go on with it. Either waits for answers to
@@ -233,28 +233,28 @@ class Service:
         """
         job = self._worker.allocation.job
         if job:
-            self._hand_back(lanes, f"The cluster's job {job} ended before the run was over: {self._why_ended}.")
+            self._hand_back(f"The cluster's job {job} ended before the run was over: {self._why_ended}.")
             return
         until = time.monotonic() + STOP_GRACE_S
-        while time.monotonic() < until and (_any_claiming(lanes) or self._held.any_finishing or self._held.any_ahead):
+        while time.monotonic() < until and (self._is_asking_or_ahead or self._held.any_finishing):
             time.sleep(0.05)
         log.info("worker_stopped", worker=self._worker.name, count=len(self._held.snapshot()))
 
-    def _hand_back(self, lanes: Sequence[Lane], detail: str) -> None:
+    @property
+    def _is_asking_or_ahead(self) -> bool:
+        """True while a claim may still be answered with a run, or a run waits that has not been started."""
+        return any(slot.ahead.is_taken for slot in self._slots)
+
+    def _hand_back(self, detail: str) -> None:
         """End what runs and give it back, then leave nothing on the node."""
         until = time.monotonic() + HAND_BACK_S
-        while (_any_claiming(lanes) or self._held.snapshot()) and time.monotonic() < until:
+        while (self._is_asking_or_ahead or self._held.snapshot()) and time.monotonic() < until:
             self._held.interrupt_all(detail)  # again and again: a lane may have begun one meanwhile
             time.sleep(0.1)
         left = self._held.snapshot()
         log.info("worker_stopped", worker=self._worker.name, count=len(left))
         if not left:
             remove_tree(self._worker.data_dir)
-
-
-def _any_claiming(lanes: Sequence[Lane]) -> bool:
-    """True while the site may still answer one of these with a run."""
-    return any(lane.is_claiming for lane in lanes)
 
 
 def own_folder(config: Config) -> Path:

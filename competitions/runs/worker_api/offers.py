@@ -91,7 +91,7 @@ def _submission(phase: Phase, brought: Brought) -> Submission:
     for kind, size_bytes in ((kinds.WEIGHTS, brought.weights_bytes), (kinds.IMAGE, brought.image_bytes)):
         require_size(phase.competition, kind, size_bytes or 0)
     at_home = StoredFile(sha256="0" * 64, size_bytes=0)
-    # Plans ask for keys: 0 is not a row's.
+    # Plans ask for keys: 0 is the key of no row.
     weights = EnvironmentFile(pk=0, file=at_home, file_name="weights") if brought.weights_bytes is not None else None
     is_archive = IMAGE_ID.fullmatch(brought.image) is not None
     return Submission(

@@ -26,7 +26,6 @@ class Lane(threading.Thread):
         self._claimer = claimer
         self._held = held
         self._drain = drain
-        self.is_claiming = False  # the site may have leased a run whose answer is on its way
 
     def run(self) -> None:
         """Until the worker stops."""
@@ -43,21 +42,18 @@ class Lane(threading.Thread):
         try:
             handling = self._prepare_next()
         finally:
-            self.is_claiming = False
             self._slot.ahead.give()
         if handling is not None:
             handling.run_and_finish()
 
     def _prepare_next(self) -> RunHandling | None:
         """Claim and prepare one run, then wait for the slot's turn, which the returned handling has."""
-        self.is_claiming = True
         job = self._claimer.next_job(self._slot)
         if job is None:
             return None
         handling = RunHandling(self._slot, job, self._held, self._drain)
         if not handling.prepare():
             return None
-        self.is_claiming = False
         if handling.take_turn(HOLD_AHEAD_S):
             if not self._slot.is_stuck():
                 return handling

@@ -43,6 +43,11 @@ class Turn:
         """Let the next one have it."""
         self._lock.release()
 
+    @property
+    def is_taken(self) -> bool:
+        """True while somebody has it."""
+        return self._lock.locked()
+
 
 class Slot:
     """A place for one running container, with one GPU or none.
@@ -56,7 +61,7 @@ class Slot:
         self.gpu_uuid = gpu_uuid
         self.cores = cores
         self.turn = Turn(worker.stopping)
-        self.ahead = Turn(worker.stopping)
+        self.ahead = Turn(worker.stopping)  # from asking for a run to its turn, or to giving it back
         self.gpu_fault: str | None = None
         self._stuck_lease: str | None = None  # of a container that cannot be killed
         self.claim_id = uuid.uuid4().hex  # of the next claim

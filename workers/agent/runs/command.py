@@ -45,7 +45,7 @@ def read_command(program: Path, stage: str) -> tuple[str, ...]:
     try:
         metadata = read_plain_yaml(text)
     except NotPlainYaml as error:
-        raise CommandMissing("bad_metadata", f"{name} is not a readable YAML: {error}.") from error
+        raise CommandMissing("bad_metadata", f"{name} is not readable YAML: {error}.") from error
     command = metadata.get("command") if isinstance(metadata, dict) else None
     if not isinstance(command, str) or not command.strip():
         raise CommandMissing("no_command", f"{name} has no line `command: ...` that says how to run the program.")

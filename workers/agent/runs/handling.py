@@ -30,7 +30,6 @@ class HeldRuns:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._finishing: set[str] = set()
-        self._ahead: set[str] = set()
         self._adopting: set[str] = set()
         self._interrupts: dict[str, Callable[[str], None]] = {}  # by lease
 
@@ -51,11 +50,6 @@ class HeldRuns:
         with self._lock:
             return frozenset(self._interrupts)
 
-    def ahead(self, lease: str, waits: bool) -> None:
-        """Note that a run is claimed ahead and waits for its turn, or no longer waits."""
-        with self._lock:
-            (self._ahead.add if waits else self._ahead.discard)(lease)
-
     def adopting(self, lease: str, is_adopting: bool) -> None:
         """Note that a run is being adopted, until it has acquired its files and images again."""
         with self._lock:
@@ -70,18 +64,13 @@ class HeldRuns:
         """Forget a run that is over."""
         with self._lock:
             self._interrupts.pop(lease, None)
-            for leases in (self._finishing, self._ahead, self._adopting):
+            for leases in (self._finishing, self._adopting):
                 leases.discard(lease)
 
     @property
     def any_adopting(self) -> bool:
         """True while files and images may be in use of which this process does not know."""
         return bool(self._adopting)
-
-    @property
-    def any_ahead(self) -> bool:
-        """True while a run waits whose containers have not been started."""
-        return bool(self._ahead)
 
     @property
     def any_finishing(self) -> bool:
@@ -124,7 +113,6 @@ class RunHandling:
 
         Returns False where that fails: then the run is finished or given back here.
         """
-        self._held.ahead(self.folder.lease, True)
         self._guard(self._prepare)
         verdict = self.execution.verdict
         if verdict is None:
@@ -206,7 +194,6 @@ class RunHandling:
 
     def run_and_finish(self) -> None:
         """Execute, give the slot to the next run, then finish."""
-        self._held.ahead(self.folder.lease, False)
         try:
             if self.job.gpus and not self._adopted and self.slot.check_gpu():
                 self.execution.verdict = infrastructure(SandboxError("gpu_unclean", str(self.slot.gpu_fault)))
