@@ -38,13 +38,18 @@ class AskedQuestion(models.Model):
         SELECT = "select", "one of several"
         CHECKBOX = "checkbox", "yes or no"
 
-    key = OneLineField(max_length=36, validators=[KEY], help_text="In the API and in exports, for instance code_url.")
-    title = OneLineField(max_length=200, help_text="The question as people read it.")
+    key = OneLineField(
+        max_length=36, validators=[KEY], help_text="Its name in the API and in exports, for instance code_url."
+    )
+    title = OneLineField(max_length=200, help_text="The question as people see it.")
     help_text = OneLineField("help", max_length=300, blank=True)
     kind = models.CharField("type", max_length=10, choices=Kind, default=Kind.TEXT)
-    choices = models.JSONField(default=list, blank=True, help_text='For one of several: ["none", "ImageNet"].')
+    choices = models.JSONField(default=list, blank=True, help_text='For a choice, its options: ["none", "ImageNet"].')
     is_required = models.BooleanField(
-        default=False, help_text="Without an answer it is not accepted; a required yes or no must be yes."
+        default=False,
+        help_text=(
+            "A registration without an answer is not accepted; to a required yes-or-no question the answer must be yes."
+        ),
     )
     index = models.PositiveSmallIntegerField(default=0)
 

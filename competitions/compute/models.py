@@ -58,71 +58,80 @@ class Queue(models.Model):
         null=True,
         blank=True,
         related_name="queues",
-        help_text="Empty: shared by all competitions of the site.",
+        help_text="Leave empty to share it with all competitions on the site.",
     )
     token_digest = models.CharField(max_length=64, blank=True, editable=False)
-    is_paused = models.BooleanField(default=False, help_text="Runs wait; nothing is handed out.")
-    contact = OneLineField(max_length=200, blank=True, help_text="Who runs the workers, shown to participants.")
+    is_paused = models.BooleanField(default=False, help_text="No new run is given to a worker; runs wait.")
+    contact = OneLineField(max_length=200, blank=True, help_text="Who runs the workers; shown to participants.")
     max_in_flight_per_team = models.PositiveSmallIntegerField(
         "runs in flight per team",
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text="Empty: no limit.",
+        help_text="Leave empty for no limit.",
     )
     separate_scoring = models.BooleanField(
         "scoring on workers of its own",
         default=False,
-        help_text="Workers that run participants' code never get reference data: each is started with a role.",
+        help_text="Workers that run participants' code never get reference data. Each worker has to be started with a role.",
     )
     allowed_images = LongTextField(
         max_length=SHORT_TEXT,
         blank=True,
         validators=[validate_image_patterns],
-        help_text="Container images that may run here, one pattern a line, such as <code>podium/*</code>. Empty: all.",
+        help_text=(
+            "Container images that may run here, one pattern per line, such as <code>podium/*</code>. Leave empty to "
+            "allow all."
+        ),
     )
     pull_policy = models.CharField(
-        "images are pulled",
+        "pull images",
         max_length=10,
         choices=PullPolicy,
         default=PullPolicy.MISSING,
-        help_text="“Never”: the workers' hosts have them already; one that is missing is the platform's fault.",
+        help_text="“Never”: the workers' hosts must already have the images; a missing one counts as the platform's fault.",
     )
     max_image_bytes = models.PositiveBigIntegerField(
-        "largest image of a team (bytes)",
+        "largest team image (bytes)",
         default=30 * 1024**3,
-        help_text="Of a container image that a team brings: the archive, and its layers once unpacked.",
+        help_text="Limit for a team's own container image: both for the archive and for its unpacked layers.",
     )
     image_registries = LongTextField(
         max_length=SHORT_TEXT,
         blank=True,
         validators=[validate_registries],
-        help_text="Registries from which teams may name images by digest, one a line, such as <code>registry.example.org</code> or "
-        "<code>ghcr.io/lab</code>. Empty: none.",
+        help_text=(
+            "Registries whose images teams may name by digest, one per line, such as "
+            "<code>registry.example.org</code> or <code>ghcr.io/lab</code>. Leave empty for none."
+        ),
     )
     package_mirror = OneLineField(
         max_length=300,
         blank=True,
         validators=[validate_mirror],
-        help_text="Simple index of Python packages from which locked requirements are installed, such as "
-        "<code>https://mirror.example.org/simple/</code>. Workers must reach it. Empty: none.",
+        help_text=(
+            "Index of Python packages (the “simple” API) that locked requirements are installed from, such as "
+            "<code>https://mirror.example.org/simple/</code>. Workers must be able to reach it. Leave empty for none."
+        ),
     )
     environment_time_limit_s = models.PositiveIntegerField(
         "time to build an environment (s)", default=900, validators=[MinValueValidator(1)]
     )
     environment_bytes = models.PositiveBigIntegerField(
-        "room for an environment (bytes)",
+        "limit for an environment (bytes)",
         default=8 * 1024**3,
         validators=[MinValueValidator(1024**2)],
-        help_text="Of the wheels of one requirements.txt, and of what they install.",
+        help_text="Limit for the wheels of one requirements.txt, and for what they install.",
     )
     gpu_hours_per_competition = models.PositiveIntegerField(
         "GPU hours a month for each competition",
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text="Once they are used up, runs with a GPU wait for the next month (UTC). Empty: no limit. The queue's page sets another "
-        "number for one competition.",
+        help_text=(
+            "Once they are used up, runs with a GPU wait for the next month (UTC). Leave empty for no limit. The "
+            "queue's page can set another number for a single competition."
+        ),
     )
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -240,32 +249,32 @@ class ComputeWorker(models.Model):
     registered_at = models.DateTimeField()
     last_seen_at = models.DateTimeField()
     role = models.CharField(
-        max_length=10, choices=Role, default=Role.BOTH, help_text="Which stages it runs, as it was started."
+        max_length=10, choices=Role, default=Role.BOTH, help_text="The stages it runs, as chosen when it was started."
     )
     images = models.JSONField(
         null=True,
         blank=True,
-        help_text="Names of the images on its host, as the worker reports them; empty: not known.",
+        help_text="Names of the images on its host, as the worker reports them; empty if not known.",
     )
     slot_faults = models.JSONField(default=list, help_text="Slots out of service, as the worker reports them.")
     self_test = models.JSONField(
-        default=dict, help_text="Which limits hold on its host: when it was tried, and what failed."
+        default=dict, help_text="The limits that hold on its host: when they were tested, and what failed."
     )
-    calibration = models.JSONField(default=dict, help_text="Times of a fixed load, to compare hosts by.")
+    calibration = models.JSONField(default=dict, help_text="Times for a fixed load, to compare hosts.")
     job = OneLineField(
         max_length=100,
         blank=True,
         default="",
         db_default="",
         db_index=True,
-        help_text="Id of the cluster's job that it is; empty: it stays.",
+        help_text="Id of the cluster job that it runs as; empty for a permanent worker.",
     )
     recent_claims = models.JSONField(
-        default=list, editable=False, help_text="Ids of its last claims: a repeated one is known."
+        default=list, editable=False, help_text="Ids of its last claims, to recognize one that is sent twice."
     )
-    drained_at = models.DateTimeField(null=True, blank=True, help_text="Gets no more runs since then.")
+    drained_at = models.DateTimeField(null=True, blank=True, help_text="It has been given no new runs since then.")
     infrastructure_failures = models.PositiveSmallIntegerField(
-        default=0, help_text="Teams whose runs failed on it in a row, by the platform's fault."
+        default=0, help_text="Teams in a row whose runs failed on it through the platform's fault."
     )
     failed_teams = models.JSONField(default=list, blank=True, editable=False, help_text="Ids of these teams.")
     quarantined_at = models.DateTimeField(null=True, blank=True)
@@ -311,10 +320,10 @@ class Launcher(models.Model):
     token_digest = models.CharField(max_length=64, blank=True, editable=False)
     version = OneLineField(max_length=50, blank=True, editable=False)
     source = OneLineField(
-        max_length=200, blank=True, editable=False, help_text="User and cluster that its last report came from."
+        max_length=200, blank=True, editable=False, help_text="The user and cluster that its last report came from."
     )
     problems = models.JSONField(
-        default=list, editable=False, help_text="What keeps it from starting jobs, as it last reported."
+        default=list, editable=False, help_text="Problems that keep it from starting jobs, as last reported."
     )
     created_at = models.DateTimeField(auto_now_add=True)
     last_seen_at = models.DateTimeField(null=True, blank=True, editable=False)
@@ -351,20 +360,22 @@ class ClusterJob(models.Model):
 
     launcher = models.ForeignKey(Launcher, on_delete=models.PROTECT, related_name="jobs")
     queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="jobs")
-    job = OneLineField(max_length=100, help_text="Its id in the cluster.")
-    kind = OneLineField(max_length=63, blank=True, help_text="Which of the launcher's kinds of jobs it is.")
+    job = OneLineField(max_length=100, help_text="The job's id in the cluster.")
+    kind = OneLineField(max_length=63, blank=True, help_text="One of the launcher's kinds of jobs.")
     state = models.CharField(max_length=10, choices=State)
-    detail = OneLineField(max_length=300, blank=True, help_text="The cluster's word on it, such as why it waits.")
+    detail = OneLineField(
+        max_length=300, blank=True, help_text="What the cluster says about it, such as why it is waiting."
+    )
     end_reason = models.CharField(max_length=15, choices=End, blank=True)
     nodes = OneLineField(max_length=200, blank=True)
     gpus = models.PositiveSmallIntegerField(default=0)
     memory_bytes = models.PositiveBigIntegerField(null=True, blank=True)
     time_limit_s = models.PositiveBigIntegerField(null=True, blank=True)
     submitted_at = models.DateTimeField()
-    expected_start_at = models.DateTimeField(null=True, blank=True, help_text="By the cluster's own estimate.")
+    expected_start_at = models.DateTimeField(null=True, blank=True, help_text="The cluster's own estimate.")
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
-    reported_at = models.DateTimeField(help_text="When the launcher last named it.")
+    reported_at = models.DateTimeField(help_text="When the launcher last reported it.")
 
     class Meta:
         ordering = ["-submitted_at", "-pk"]

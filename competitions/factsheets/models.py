@@ -23,15 +23,20 @@ class Question(AskedQuestion):
         null=True,
         blank=True,
         related_name="questions",
-        help_text="Empty: asked in every phase. A phase's own question replaces the one of the same key.",
+        help_text="Leave empty to ask it in every phase. A phase's own question replaces the one with the same key.",
     )
-    is_public = models.BooleanField(default=False, help_text="Everybody who sees the submission's row sees the answer.")
+    is_public = models.BooleanField(
+        default=False, help_text="Everybody who can see the submission's row can see the answer."
+    )
     is_on_board = models.BooleanField("on the leaderboard", default=False, help_text="As a column; only if public.")
     compared_with = OneLineField(
         "compared with the score",
         max_length=36,
         blank=True,
-        help_text="For a number that teams report of themselves: the key of the score that it should equal. The difference is shown.",
+        help_text=(
+            "For a number that teams report themselves: the key of the score that it should equal. The difference is "
+            "shown."
+        ),
     )
 
     class Meta(AskedQuestion.Meta):

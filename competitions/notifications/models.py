@@ -46,12 +46,16 @@ class Notification(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="notifications")
     kind = models.CharField(max_length=20, choices=Kind)
     competition = models.ForeignKey(
-        Competition, on_delete=models.CASCADE, null=True, related_name="+", help_text="None for the person's account."
+        Competition,
+        on_delete=models.CASCADE,
+        null=True,
+        related_name="+",
+        help_text="None for a message about the person's account.",
     )
-    event = models.CharField(max_length=100, help_text="What happened: nobody is told of the same event twice.")
+    event = models.CharField(max_length=100, help_text="What happened; nobody is told of the same event twice.")
     subject = models.CharField(max_length=300)
     text = models.TextField()
-    path = models.CharField(max_length=300, help_text="The page of this site where one reads or does more.")
+    path = models.CharField(max_length=300, help_text="The page of this site with more about it.")
     delivery = models.CharField(max_length=10, choices=Delivery)
     created_at = models.DateTimeField(auto_now_add=True)
     read_at = models.DateTimeField(null=True, blank=True)

@@ -84,7 +84,8 @@ class Resource(models.Model):
     file = models.ForeignKey(StoredFile, on_delete=models.PROTECT, related_name="resources")
     file_name = OneLineField(max_length=255, help_text="Name under which the file is downloaded.")
     is_public = models.BooleanField(
-        default=False, help_text="Any organizer may use it in a competition, and read it with a program of their own."
+        default=False,
+        help_text="Any organizer may use it in a competition, and can then read it with a program of their own.",
     )
     shared_with = models.ManyToManyField(settings.AUTH_USER_MODEL, blank=True, related_name="shared_resources")
     replaces = models.ForeignKey(
@@ -94,7 +95,7 @@ class Resource(models.Model):
         blank=True,
         related_name="replaced_by",
         editable=False,
-        help_text="The version before this one.",
+        help_text="The previous version.",
     )
     created_at = models.DateTimeField(auto_now_add=True)
 

@@ -29,7 +29,7 @@ class Run(models.Model):
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="runs")
     task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="runs")
     team = models.ForeignKey(
-        Team, on_delete=models.PROTECT, related_name="+", help_text="For fair share: whose turn it is."
+        Team, on_delete=models.PROTECT, related_name="+", help_text="For fair shares: the team whose turn it is."
     )
     queue = models.ForeignKey(Queue, on_delete=models.PROTECT, related_name="runs")
     priority = models.SmallIntegerField(default=0)
@@ -37,10 +37,10 @@ class Run(models.Model):
     state = models.CharField(max_length=10, choices=State, default=State.QUEUED)
     attempt = models.PositiveSmallIntegerField(default=1, help_text="1 for the first try.")
     faults = models.PositiveSmallIntegerField(
-        default=0, help_text="Attempts lost by the platform's fault since it was queued."
+        default=0, help_text="Attempts lost through the platform's fault since it was queued."
     )
     queued_at = models.DateTimeField()
-    not_before = models.DateTimeField(help_text="Back-off: not handed out earlier.")
+    not_before = models.DateTimeField(help_text="Back-off: it is not handed out earlier.")
     lease_id = models.UUIDField(null=True, blank=True)
     claim_id = models.CharField(max_length=64, blank=True, editable=False, help_text="The claim that leased it.")
     lease_expires_at = models.DateTimeField(null=True, blank=True)  # set exactly while a worker holds the run
@@ -54,7 +54,7 @@ class Run(models.Model):
         choices=[(need.value, need.value) for need in Needs],
         default=Needs.SCORING,
         editable=False,
-        help_text="What comes next by its plan: which workers may take it.",
+        help_text="What comes next in its plan: it decides which workers may take it.",
     )
     reason = models.CharField(max_length=20, choices=Reason, blank=True)
     code = models.CharField(max_length=60, blank=True)

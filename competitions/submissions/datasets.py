@@ -30,9 +30,9 @@ def require_place(*, team: Team, phase: Phase) -> None:
     sent = Submission.objects.filter(phase=phase, kind=Kind.DATASET, rerun_of=None, is_task_rerun=False)
     taken = sent.exclude(status__in=(State.FAILED, State.CANCELLED))
     if taken.filter(team=team).count() >= phase.max_datasets_per_team:
-        raise refusals.NoPlaceForDataset(phase, whose="of a team", limit=phase.max_datasets_per_team)
+        raise refusals.NoPlaceForDataset(phase, whose="per team", limit=phase.max_datasets_per_team)
     if taken.filter(disqualified_at=None).exclude(dataset__withdrawn_at__isnull=False).count() >= phase.max_datasets:
-        raise refusals.NoPlaceForDataset(phase, whose="in all", limit=phase.max_datasets)
+        raise refusals.NoPlaceForDataset(phase, whose="in total", limit=phase.max_datasets)
 
 
 @transaction.atomic

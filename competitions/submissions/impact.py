@@ -51,7 +51,7 @@ def quotas_shrink(phase: Phase, changes: Mapping[str, int | None], now: datetime
         before, after = getattr(phase, name), changes.get(name)
         if after is None or (before is not None and before <= after):
             continue
-        yield f"The quota of a team shrinks from {'unlimited' if before is None else before} to {after} {each}."
+        yield f"The quota per team shrinks from {'unlimited' if before is None else before} to {after} {each}."
         over = _teams_that_used(phase, after, began_at(phase, now) if began_at else None)
         if over:
             yield f"{over} team{'' if over == 1 else 's'} used {after} or more {period} and could submit no more."

@@ -45,10 +45,12 @@ class Submission(DeclaresAgent):
     commit = OneLineField(max_length=64, blank=True, default="", db_default="", help_text="The commit of its code.")
     link = OneLineField(max_length=300, blank=True, default="", db_default="", help_text="Its code or a paper.")
     received_at = models.DateTimeField(
-        help_text="The instant that counts: when the upload began, at most the phase's grace before it was submitted."
+        help_text="The time that counts: when the upload began, at most the phase's grace period before it was submitted."
     )
     created_at = models.DateTimeField(help_text="When the submission was accepted.")
-    checked_at = models.DateTimeField(null=True, blank=True, editable=False, help_text="When its file was found right.")
+    checked_at = models.DateTimeField(
+        null=True, blank=True, editable=False, help_text="When its file passed the check."
+    )
     status = models.CharField(max_length=10, choices=State, default=State.QUEUED)
     reason = models.CharField(max_length=20, choices=Reason, blank=True)
     is_charged = models.BooleanField(default=True, help_text="Counts towards the team's quota.")
@@ -84,7 +86,7 @@ class Submission(DeclaresAgent):
         blank=True,
         related_name="migrated_to",
         editable=False,
-        help_text="The submission of the phase before that this one carries on.",
+        help_text="The submission of the previous phase that this one continues.",
     )
     rerun_of = models.ForeignKey(
         "self", on_delete=models.SET_NULL, null=True, blank=True, related_name="reruns", editable=False
@@ -99,24 +101,26 @@ class Submission(DeclaresAgent):
         help_text="The organizers' solution that this is a run of.",
     )
     is_task_rerun = models.BooleanField(
-        default=False, editable=False, help_text="Run on a task of an organizer's choice: stands on no board."
+        default=False, editable=False, help_text="Run on a task that an organizer chose; never on a board."
     )
-    is_late = models.BooleanField(default=False, help_text="It came after the end: scored, never ranked.")
+    is_late = models.BooleanField(default=False, help_text="Received after the end: scored, never ranked.")
     is_verification = models.BooleanField(
-        default=False, editable=False, help_text="A winner's code, run by the organizers: stands on no board."
+        default=False, editable=False, help_text="A winner's code, run by the organizers; never on a board."
     )
     is_check = models.BooleanField(
         default=False,
         editable=False,
-        help_text="A winner's code on input that no team has seen: the organizers alone see its logs and files.",
+        help_text="A winner's code on input that no team has seen; only the organizers see its logs and files.",
     )
     is_smoke = models.BooleanField(
         default=False,
         editable=False,
-        help_text="Run on the phase's public mini split alone: costs no quota, stands on no board.",
+        help_text="Run only on the phase's public mini split: costs no quota and is never on a board.",
     )
     seed = models.PositiveSmallIntegerField(
-        default=0, editable=False, help_text="What its program reads as PODIUM_SEED; repeated verifications count up."
+        default=0,
+        editable=False,
+        help_text="The value that its program reads as PODIUM_SEED; repeated verifications count up.",
     )
     verified_at = models.DateTimeField(null=True, blank=True, editable=False)
     verified_s = models.FloatField(

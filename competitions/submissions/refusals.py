@@ -12,12 +12,12 @@ NAMES: Final = {Kind.PREDICTION: "predictions", Kind.CODE: "code", Kind.DATASET:
 AGENTS_NOT_TAKEN: Final = RefusalKind(
     403,
     "agents_not_taken",
-    "The phase “{phase.name}” takes no submissions of agents. A person may submit, on the page or with a token that is not an agent's.",
+    "The phase “{phase.name}” takes no submissions from agents. A person may submit, on the page or with a token that is not an agent's.",
 )
 AGENT_NOT_DECLARED: Final = RefusalKind(
     403,
     "agent_not_declared",
-    "The phase “{phase.name}” takes submissions of agents that say so. Have your person make you a token in their profile that names "
+    "The phase “{phase.name}” takes submissions only from declared agents. Have your person make you a token in their profile that names "
     "your model and harness.",
 )
 PHASE_NOT_OPEN: Final = RefusalKind(

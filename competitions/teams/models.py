@@ -40,11 +40,11 @@ class Registration(models.Model):
         RulesVersion, on_delete=models.PROTECT, help_text="The version that was accepted."
     )
     accepted_at = models.DateTimeField()
-    answers = models.JSONField(default=dict, blank=True, help_text="Key of the question to answer.")
+    answers = models.JSONField(default=dict, blank=True, help_text="From the question's key to the answer.")
     decided_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
-    decided_reason = models.CharField(max_length=500, blank=True, help_text="What the organizer said to the person.")
+    decided_reason = models.CharField(max_length=500, blank=True, help_text="What the organizer told the person.")
 
     class Meta:
         ordering = ["-accepted_at"]
@@ -69,7 +69,7 @@ class Team(models.Model):
     is_personal = models.BooleanField(
         default=False,
         editable=False,
-        help_text="Made when its person joined; it has one member and goes when they join another.",
+        help_text="Made when its person joined; it has one member and is removed when they join another team.",
     )
     merged_into = models.ForeignKey(
         "self", on_delete=models.PROTECT, null=True, blank=True, editable=False, related_name="merged_teams"
@@ -181,7 +181,7 @@ class InvitationLink(models.Model):
     key = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="invitation_links")
     made_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
-    max_uses = models.PositiveSmallIntegerField(help_text="How many people may join by it.")
+    max_uses = models.PositiveSmallIntegerField(help_text="How many people may join with it.")
     uses = models.PositiveSmallIntegerField(default=0)
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField()

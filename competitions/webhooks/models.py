@@ -30,14 +30,16 @@ class Webhook(models.Model):
     competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="+")
     team = models.ForeignKey(Team, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     url = models.URLField(max_length=500)
-    kinds = models.JSONField(default=list, blank=True, help_text="Kinds of notifications it is told of; none: all.")
+    kinds = models.JSONField(
+        default=list, blank=True, help_text="The kinds of notifications that it gets; none selected means all."
+    )
     secret = models.CharField(max_length=64, default=new_secret, editable=False)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
     created_at = models.DateTimeField()
     paused_until = models.DateTimeField(
-        null=True, blank=True, help_text="After a failure nothing is sent before this instant."
+        null=True, blank=True, help_text="After a failure, nothing is sent before this time."
     )
     stopped_at = models.DateTimeField(
         null=True, blank=True, help_text="Turned off: by its owners, or because a message could not be delivered."
@@ -75,14 +77,14 @@ class WebhookMessage(AskedRow):
 
     webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="messages")
     key = models.UUIDField(default=uuid.uuid4, editable=False)
-    event = models.CharField(max_length=100, help_text="What happened: a webhook is told of the same event once.")
+    event = models.CharField(max_length=100, help_text="What happened; a webhook is told of an event once.")
     body = models.JSONField()
     state = models.CharField(max_length=10, choices=State, default=State.WAITING)
     tries = models.PositiveSmallIntegerField(default=0, help_text="How often it was sent.")
     due_at = models.DateTimeField()
     created_at = models.DateTimeField()
     settled_at = models.DateTimeField(null=True, blank=True)
-    answer = models.CharField(max_length=300, blank=True, help_text="What became of the last try, in words.")
+    answer = models.CharField(max_length=300, blank=True, help_text="The outcome of the last try, in words.")
 
     class Meta:
         ordering = ["-pk"]

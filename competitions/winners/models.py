@@ -50,37 +50,40 @@ class Lane(models.Model):
 
     leaderboard = models.OneToOneField(Leaderboard, on_delete=models.CASCADE, related_name="winners_lane")
     top = models.PositiveSmallIntegerField(
-        "places", default=3, validators=[MinValueValidator(1)], help_text="How many winners are looked for."
+        "places", default=3, validators=[MinValueValidator(1)], help_text="The number of winners."
     )
     by_tier = models.BooleanField(
         "tied teams, too",
         default=False,
         db_default=False,
-        help_text="Invite every team that the board cannot tell apart from a winner (its tier), not the first ranks alone.",
+        help_text="Invite every team that the board cannot tell apart from a winner (its tier), not only the first ranks.",
     )
     days = models.PositiveSmallIntegerField(
-        default=14, validators=[MinValueValidator(1)], help_text="Days that an invited team has for all it hands in."
+        default=14, validators=[MinValueValidator(1)], help_text="Days that an invited team has to hand in everything."
     )
     tolerance = models.FloatField(
         default=0.0,
         validators=[MinValueValidator(0)],
-        help_text="Largest mean absolute difference between the predictions made here and those submitted.",
+        help_text="Largest mean absolute difference allowed between the predictions made here and those submitted.",
     )
     min_equal_share = models.FloatField(
         "smallest share of equal rows",
         default=0.0,
         validators=[MinValueValidator(0)],
-        help_text="0 to 1; for rankings and classes, where a mean difference says nothing.",
+        help_text="0 to 1; for rankings and classes, where a mean difference means nothing.",
     )
     score_tolerance = models.FloatField(
         default=0.0,
         validators=[MinValueValidator(0)],
-        help_text="Largest difference of the score in the primary column.",
+        help_text="Largest difference allowed in the score of the primary column.",
     )
     tolerance_origin = models.TextField(
         "where the tolerances come from",
         blank=True,
-        help_text="For instance: five runs of the baseline with other seeds differed by 0.003 eV on average. Shown with each comparison.",
+        help_text=(
+            "For instance: five runs of the baseline with different seeds differed by 0.003 eV on average. Shown with"
+            " each comparison."
+        ),
     )
     instructions = LongTextField(max_length=SHORT_TEXT, blank=True, help_text="Markdown, shown to invited teams.")
     baseline_run = models.ForeignKey(

@@ -120,7 +120,7 @@ def _growth(phase: PhaseSpec, tasks: list[object], boards: list[LeaderboardSpec]
         known = ", ".join(map(str, tasks))
         yield (*where, "check"), f"there is no task with the index {growth.check!r}; there are {known}"
     elif growth.check in phase.tasks:
-        yield (*where, "check"), "the check of datasets is run on datasets alone; take it out of the phase's `tasks`"
+        yield (*where, "check"), "the dataset check is run on datasets alone; take it out of the phase's `tasks`"
     if sorted(phase.podium.accepts or []) != ["code", "dataset"]:
         yield where, "a board that grows takes code and datasets alone: `accepts: [code, dataset]`"
     if phase.podium.visibility == "sealed" or any(board.podium.visibility == "sealed" for board in boards):

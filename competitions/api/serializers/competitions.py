@@ -17,7 +17,7 @@ class PhaseOut(serializers.ModelSerializer[Phase]):
     grows = serializers.BooleanField(help_text="Its board grows by the datasets that teams submit.")
 
     has_smoke_run = serializers.BooleanField(help_text="Code runs on a public mini split first.")
-    official_file_name = serializers.CharField(help_text="The name that predictions must have; empty: any.")
+    official_file_name = serializers.CharField(help_text="The name that predictions must have; any name if empty.")
 
     class Meta:
         model = Phase

@@ -59,7 +59,7 @@ class SubmissionIn(AnnotationsIn):
     kind = serializers.ChoiceField(
         choices=Kind.choices,
         required=False,
-        help_text="Without it: the kind that the phase accepts, and of several the one that the file looks like.",
+        help_text="If left out: the kind that the phase accepts, or of several the one that the file looks like.",
     )
     description = serializers.CharField(max_length=500, required=False, allow_blank=True, default="")
     fact_sheet = serializers.JSONField(

@@ -80,7 +80,7 @@ def announced_settings_change(phase: Phase, changes: FieldValues, now: datetime)
         yield f"Its address changes: links, feeds and programs that name “{phase.slug}” find nothing."
     grace = changes.get("upload_grace_minutes")
     if grace is not None and grace < phase.upload_grace_minutes:
-        yield f"The grace for uploads shrinks from {phase.upload_grace_minutes} to {grace} minutes."
+        yield f"The upload grace period shrinks from {phase.upload_grace_minutes} to {grace} minutes."
     if changes.get("accepts_late") is False:
         yield "Late submissions would no longer be taken."
     if "reveal_at" in changes:

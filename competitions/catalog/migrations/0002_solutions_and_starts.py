@@ -15,7 +15,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='competition',
             name='auto_run_submissions',
-            field=models.BooleanField(db_default=True, default=True, help_text='Off: a submission waits, once its file is checked, until an organizer starts it. It counts towards the quota as usual; a smoke run, which costs nothing, begins at once.', verbose_name='run submissions at once'),
+            field=models.BooleanField(db_default=True, default=True, help_text="If off, a submission waits after the check of its file until an organizer starts it. It counts towards the quota as usual. A smoke run costs no quota and still begins at once.", verbose_name='run submissions at once'),
         ),
         migrations.CreateModel(
             name='Solution',

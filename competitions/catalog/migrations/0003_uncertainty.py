@@ -13,16 +13,16 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='leaderboard',
             name='confidence_percent',
-            field=models.PositiveSmallIntegerField(choices=[(90, '90'), (95, '95'), (99, '99')], db_default=95, default=95, help_text='Of intervals and ranges, and how sure a difference must be for another tier.', verbose_name='confidence (%)'),
+            field=models.PositiveSmallIntegerField(choices=[(90, '90'), (95, '95'), (99, '99')], db_default=95, default=95, help_text="Of intervals and ranges; also how sure a difference has to be to start a new tier.", verbose_name='confidence (%)'),
         ),
         migrations.AddField(
             model_name='leaderboard',
             name='shows_uncertainty',
-            field=models.BooleanField(db_default=True, default=True, help_text='Show intervals of scores, ranges of ranks and tiers, where the scoring program gives replicates.', verbose_name='how sure the board is'),
+            field=models.BooleanField(db_default=True, default=True, help_text="Show score intervals, rank ranges and tiers, if the scoring program gives replicates.", verbose_name="show uncertainty"),
         ),
         migrations.AddField(
             model_name='phase',
             name='replicates_time_s',
-            field=models.PositiveIntegerField(db_default=30, default=30, help_text='Of the scoring time, at the most: for scoring on resamples, from which the board says how sure it is. 0: none.', verbose_name='time for replicates (s)'),
+            field=models.PositiveIntegerField(db_default=30, default=30, help_text="The part of the scoring time that scoring on resamples may take; from these the board computes how sure it is. 0 turns this off.", verbose_name='time for replicates (s)'),
         ),
     ]

@@ -13,6 +13,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='phase',
             name='shows_slices',
-            field=models.CharField(choices=[('never', 'never'), ('after_close', 'after the end'), ('after_reveal', 'after the reveal'), ('at_once', 'at once')], db_default='never', default='never', help_text='Of their own submissions, where the scoring program gives scores by slice; never while scores are sealed. Slices of few items tell much of their labels.', max_length=12, verbose_name='teams see scores by slice'),
+            field=models.CharField(choices=[('never', 'never'), ('after_close', 'after the end'), ('after_reveal', 'after the reveal'), ('at_once', 'at once')], db_default='never', default='never', help_text="For their own submissions, if the scoring program gives scores by slice; never while scores are sealed. Slices with few items give away much about their labels.", max_length=12, verbose_name='teams see scores by slice'),
         ),
     ]

@@ -13,11 +13,11 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='competition',
             name='conflicts_of_interest',
-            field=models.TextField(blank=True, db_default='', default='', help_text='For instance: organizers and their groups take part without a claim to prizes.'),
+            field=models.TextField(blank=True, db_default='', default='', help_text="For instance: organizers and their groups may take part but win no prizes."),
         ),
         migrations.AddField(
             model_name='competition',
             name='data_licence',
-            field=models.CharField(blank=True, db_default='', default='', help_text='For instance CC BY 4.0, with its address.', max_length=200, verbose_name='licence of the data'),
+            field=models.CharField(blank=True, db_default='', default='', help_text="For instance CC BY 4.0, with a link to it.", max_length=200, verbose_name='licence of the data'),
         ),
     ]

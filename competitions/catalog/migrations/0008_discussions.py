@@ -18,17 +18,17 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='competition',
             name='discussion',
-            field=models.CharField(choices=[('here', 'On this site'), ('elsewhere', 'In a forum elsewhere'), ('off', 'None')], db_default='here', default='here', help_text='Where people discuss. What was written stays stored when it is off, and is shown again when it is on.', max_length=10),
+            field=models.CharField(choices=[('here', 'On this site'), ('elsewhere', 'In a forum elsewhere'), ('off', 'None')], db_default='here', default='here', help_text="Where people discuss. Turning it off hides the posts but keeps them; they appear again when it is turned on.", max_length=10),
         ),
         migrations.AddField(
             model_name='competition',
             name='discussion_review',
-            field=models.CharField(choices=[('links', 'First posts with links or images'), ('first', 'Every first post'), ('none', 'None')], db_default='links', default='links', help_text='Until an organizer has let a post of a person be shown, or one has been shown for a day.', max_length=10, verbose_name='posts that wait for an organizer'),
+            field=models.CharField(choices=[('links', 'First posts with links or images'), ('first', 'Every first post'), ('none', 'None')], db_default='links', default='links', help_text="They wait until an organizer has approved one of the author's posts, or one has been visible for a day.", max_length=10, verbose_name="posts held for an organizer"),
         ),
         migrations.AddField(
             model_name='competition',
             name='discussion_url',
-            field=models.CharField(blank=True, db_default='', default='', help_text='Where the tab Discussion leads, for a forum elsewhere.', max_length=200, validators=[django.core.validators.URLValidator(schemes=['https', 'http'])], verbose_name='address of the forum'),
+            field=models.CharField(blank=True, db_default='', default='', help_text="Where the Discussion tab leads, if the forum is elsewhere.", max_length=200, validators=[django.core.validators.URLValidator(schemes=['https', 'http'])], verbose_name='address of the forum'),
         ),
         migrations.AddConstraint(
             model_name='competition',

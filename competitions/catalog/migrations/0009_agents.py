@@ -13,6 +13,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='phase',
             name='agents',
-            field=models.CharField(choices=[('any', 'all agents'), ('declared', 'agents that say so'), ('none', 'no agents')], db_default='any', default='any', help_text="An agent decides by itself what it submits for its person, and counts to that person's team and quota. One that says so has a token that names its model and harness, which are shown with what it submits. What comes by /mcp is an agent's.", max_length=10, verbose_name='takes submissions of'),
+            field=models.CharField(choices=[('any', 'all agents'), ('declared', "declared agents"), ('none', 'no agents')], db_default='any', default='any', help_text="An agent decides by itself what to submit for a person, and counts towards that person's team and quota. A declared agent has a token that names its model and harness; they are shown with its submissions. Everything that comes through /mcp is from an agent.", max_length=10, verbose_name="takes submissions from"),
         ),
     ]

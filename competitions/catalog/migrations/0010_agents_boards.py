@@ -13,11 +13,11 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='leaderboard',
             name='for_agents',
-            field=models.BooleanField(db_default=False, default=False, help_text='Where the phase gives agents a board of their own: this one is theirs, the others are for people. Elsewhere it changes nothing.', verbose_name='for agents'),
+            field=models.BooleanField(db_default=False, default=False, help_text="If the phase gives agents a board of their own, it is this one, and the others are for people. Otherwise this changes nothing.", verbose_name='for agents'),
         ),
         migrations.AlterField(
             model_name='phase',
             name='agents',
-            field=models.CharField(choices=[('any', 'all agents'), ('declared', 'agents that say so'), ('own_board', 'agents that say so, on a board of their own'), ('none', 'no agents')], db_default='any', default='any', help_text="An agent decides by itself what it submits for its person, and counts to that person's team and quota. One that says so has a token that names its model and harness, which are shown with what it submits. What comes by /mcp is an agent's.", max_length=10, verbose_name='takes submissions of'),
+            field=models.CharField(choices=[('any', 'all agents'), ('declared', "declared agents"), ('own_board', "declared agents, on a board of their own"), ('none', 'no agents')], db_default='any', default='any', help_text="An agent decides by itself what to submit for a person, and counts towards that person's team and quota. A declared agent has a token that names its model and harness; they are shown with its submissions. Everything that comes through /mcp is from an agent.", max_length=10, verbose_name="takes submissions from"),
         ),
     ]

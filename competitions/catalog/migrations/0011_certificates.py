@@ -13,6 +13,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='competition',
             name='gives_certificates',
-            field=models.BooleanField(db_default=False, default=False, help_text='Once it is over and its boards are open, members of ranked teams make their certificate on the page Results.', verbose_name='certificates of participation'),
+            field=models.BooleanField(db_default=False, default=False, help_text="Once it is over and its scores are public, members of ranked teams can get a certificate on the Results page.", verbose_name='certificates of participation'),
         ),
     ]

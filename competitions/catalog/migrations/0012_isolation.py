@@ -13,6 +13,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='phase',
             name='isolation',
-            field=models.CharField(choices=[('standard', 'a container'), ('sandboxed', 'a container in gVisor')], db_default='standard', default='standard', help_text="In gVisor, participants' code meets a kernel of its own instead of the host's. It starts later, works slower on files, has no GPU, and runs only on workers that have gVisor. The scoring program runs in a container in any case.", max_length=10, verbose_name='code runs in'),
+            field=models.CharField(choices=[('standard', 'a container'), ('sandboxed', 'a container in gVisor')], db_default='standard', default='standard', help_text="In gVisor, participants' code runs on a kernel of its own instead of the host's. It starts later, is slower with files, has no GPU, and runs only on workers that have gVisor. The scoring program always runs in an ordinary container.", max_length=10, verbose_name='code runs in'),
         ),
     ]

@@ -18,21 +18,21 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='column',
             name='is_primary',
-            field=models.BooleanField(default=False, help_text='One column of a board does.', verbose_name='decides the rank'),
+            field=models.BooleanField(default=False, help_text="Exactly one column of a board does.", verbose_name='decides the rank'),
         ),
         migrations.AlterField(
             model_name='leaderboard',
             name='is_hidden',
-            field=models.BooleanField(default=False, help_text='Seen by organizers alone.', verbose_name='hidden'),
+            field=models.BooleanField(default=False, help_text="Only organizers can see it.", verbose_name='hidden'),
         ),
         migrations.AlterField(
             model_name='leaderboard',
             name='is_transposed',
-            field=models.BooleanField(default=False, help_text='And columns as rows.', verbose_name='teams as columns'),
+            field=models.BooleanField(default=False, help_text="Rows and columns are swapped.", verbose_name='teams as columns'),
         ),
         migrations.AlterField(
             model_name='leaderboard',
             name='shows_tasks',
-            field=models.BooleanField(default=False, help_text='Beside the score over all tasks.', verbose_name='scores of each task'),
+            field=models.BooleanField(default=False, help_text="Shown beside the score over all tasks.", verbose_name="scores for each task"),
         ),
     ]

@@ -18,12 +18,12 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='competition',
             name='publish_at',
-            field=models.DateTimeField(blank=True, editable=False, help_text='When it is published by itself; written by `publishing.py` alone.', null=True),
+            field=models.DateTimeField(blank=True, editable=False, help_text="When it will be published automatically; written only by `publishing.py`.", null=True),
         ),
         migrations.AddField(
             model_name='competition',
             name='publish_despite',
-            field=models.JSONField(db_default=models.Value([], models.JSONField()), default=list, editable=False, help_text='Warnings that stood when that was planned, and do not keep it from being published.'),
+            field=models.JSONField(db_default=models.Value([], models.JSONField()), default=list, editable=False, help_text="Warnings that were accepted when this was planned, and do not prevent it."),
         ),
         migrations.AddField(
             model_name='competition',
@@ -33,7 +33,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='phase',
             name='column_descriptions',
-            field=models.TextField(blank=True, db_default='', default='', help_text='What the columns of tables mean, shown on the page Data: on each line a name, a colon and the meaning, such as price: in euros, without tax.', validators=[competitions.catalog.models.sections.data.validate_descriptions], verbose_name='columns'),
+            field=models.TextField(blank=True, db_default='', default='', help_text="What the columns of the tables mean, for the Data page. One per line: name, colon and meaning, such as price: in euros, without tax.", validators=[competitions.catalog.models.sections.data.validate_descriptions], verbose_name='columns'),
         ),
         migrations.AddIndex(
             model_name='competition',

@@ -37,64 +37,76 @@ class Leaderboard(models.Model):
         SEALED = "sealed", "Sealed until the reveal, also in a public phase"
 
     phase = models.ForeignKey(Phase, on_delete=models.CASCADE, related_name="leaderboards")
-    key = models.SlugField(max_length=36, default="main", help_text="In addresses; unique within the phase.")
+    key = models.SlugField(max_length=36, default="main", help_text="Part of its address; unique within the phase.")
     title = OneLineField(max_length=64, default="Leaderboard")
-    index = models.PositiveSmallIntegerField(default=0, help_text="The lowest is the phase's main board.")
+    index = models.PositiveSmallIntegerField(
+        default=0, help_text="The board with the lowest number is the phase's main board."
+    )
     rule = models.CharField("which submission counts", max_length=20, choices=Rule, default=Rule.BEST)
     max_selected = models.PositiveSmallIntegerField(
-        "final submissions of a team",
+        "final submissions per team",
         default=2,
         validators=[MinValueValidator(1)],
-        help_text="How many a team may select, where the selected ones count.",
+        help_text="How many a team may select, if only selected submissions count.",
     )
     selection_closes_at = models.DateTimeField(
         null=True,
         blank=True,
-        help_text="Empty: when the phase closes. Nothing is selected, put on or taken off after it.",
+        help_text="Leave empty for the end of the phase. After it, nothing can be selected, put on the board or taken off.",
     )
     for_agents = models.BooleanField(
         "for agents",
         default=False,
         db_default=False,
-        help_text="Where the phase gives agents a board of their own: this one is theirs, the others are for people. Elsewhere it "
-        "changes nothing.",
+        help_text=(
+            "If the phase gives agents a board of their own, it is this one, and the others are for people. Otherwise"
+            " this changes nothing."
+        ),
     )
     visibility = models.CharField(max_length=10, choices=Visibility, default=Visibility.AS_PHASE)
-    is_hidden = models.BooleanField("hidden", default=False, help_text="Seen by organizers alone.")
-    is_transposed = models.BooleanField("teams as columns", default=False, help_text="And columns as rows.")
+    is_hidden = models.BooleanField("hidden", default=False, help_text="Only organizers can see it.")
+    is_transposed = models.BooleanField("teams as columns", default=False, help_text="Rows and columns are swapped.")
     shows_tasks = models.BooleanField(
-        "scores of each task", default=False, help_text="Beside the score over all tasks."
+        "scores for each task", default=False, help_text="Shown beside the score over all tasks."
     )
     breaks_ties = models.BooleanField(
-        "tell equal rows apart",
+        "break ties",
         default=False,
-        help_text="By the other columns in their order, then by time, so that no two rows share a rank. Off: equal rows share one.",
+        help_text=(
+            "By the other columns in their order, then by time, so that no two rows share a rank. If off, equal rows "
+            "share one."
+        ),
     )
     gives_exact_scores = models.BooleanField(
         "exact scores for teams",
         default=False,
-        help_text="Teams and organizers read unrounded scores of this board through the API while everybody may see it.",
+        help_text=(
+            "Teams and organizers can read this board's unrounded scores through the API as long as everybody may see"
+            " the board."
+        ),
     )
     shows_uncertainty = models.BooleanField(
-        "how sure the board is",
+        "show uncertainty",
         default=True,
         db_default=True,
-        help_text="Show intervals of scores, ranges of ranks and tiers, where the scoring program gives replicates.",
+        help_text="Show score intervals, rank ranges and tiers, if the scoring program gives replicates.",
     )
     confidence_percent = models.PositiveSmallIntegerField(
         "confidence (%)",
         default=95,
         db_default=95,
         choices=[(90, "90"), (95, "95"), (99, "99")],
-        help_text="Of intervals and ranges, and how sure a difference must be for another tier.",
+        help_text="Of intervals and ranges; also how sure a difference has to be to start a new tier.",
     )
     freeze_at = models.DateTimeField(
         null=True,
         blank=True,
-        help_text="Submissions received from then on stay off the board until this is emptied or the phase is revealed.",
+        help_text=(
+            "Submissions received from then on stay off the board until this field is cleared or the phase is revealed."
+        ),
     )
     version = models.PositiveBigIntegerField(
-        default=0, editable=False, help_text="Raised by every change; pages are cached by it."
+        default=0, editable=False, help_text="Goes up with every change; pages are cached by it."
     )
     has_sealed_keys = models.BooleanField(
         default=False, editable=False, help_text="A `SealedKey` names it; written with the first of them, and for good."
@@ -219,28 +231,35 @@ class Column(models.Model):
     leaderboard = models.ForeignKey(Leaderboard, on_delete=models.CASCADE, related_name="columns")
     kind = models.CharField(max_length=10, choices=Kind, default=Kind.SCORE)
     key = OneLineField(
-        max_length=36, help_text="For a score its key in scores.json; for a measurement its name, for instance wall_s."
+        max_length=36,
+        help_text="For a score, its key in scores.json; for a measurement, its name, for instance wall_s.",
     )
     computation = models.CharField(max_length=10, choices=Computation, blank=True)
-    sources = models.JSONField(default=list, blank=True, help_text="Keys of the columns it is computed from.")
+    sources = models.JSONField(default=list, blank=True, help_text="Keys of the columns that it is computed from.")
     spread_key = OneLineField(
         "standard deviation",
         max_length=36,
         blank=True,
-        help_text="Key of the column that holds it, as for results over several seeds; shown as value ± deviation. It may be hidden.",
+        help_text=(
+            "Key of the column with the deviation, for results over several seeds; shown as value ± deviation. That "
+            "column may be hidden."
+        ),
     )
     title = OneLineField(max_length=36)
     unit = OneLineField(max_length=20, blank=True)
     index = models.PositiveSmallIntegerField(default=0)
     sorting = models.CharField(max_length=4, choices=Sorting, default=Sorting.DESC)
     precision = models.PositiveSmallIntegerField(
-        default=4, validators=[MaxValueValidator(15)], help_text="Digits after the point."
+        default=4, validators=[MaxValueValidator(15)], help_text="Digits after the decimal point."
     )
     rank_by_shown = models.BooleanField(
         default=True,
-        help_text="Rank by the value as shown, so that equal-looking scores share a rank. Off: by at least ten digits after the point.",
+        help_text=(
+            "Rank by the value as shown, so that scores that look equal share a rank. If off, at least ten digits "
+            "after the decimal point count."
+        ),
     )
-    is_primary = models.BooleanField("decides the rank", default=False, help_text="One column of a board does.")
+    is_primary = models.BooleanField("decides the rank", default=False, help_text="Exactly one column of a board does.")
     is_hidden = models.BooleanField("hidden", default=False)
 
     form: ClassVar[Mapping[str, tuple[str, ...]]] = {

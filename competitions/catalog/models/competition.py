@@ -55,7 +55,7 @@ class Series(models.Model):
         null=True,
         blank=True,
         related_name="+",
-        help_text="The organizer who edits it and takes competitions in; administrators do so with every series.",
+        help_text="The organizer who edits it and adds competitions; administrators can do so with every series.",
     )
 
     class Meta:
@@ -90,7 +90,9 @@ class Competition(models.Model):
     slug = models.SlugField(max_length=60, unique=True)
     title = OneLineField(max_length=256)
     subtitle = OneLineField(max_length=256, blank=True)
-    host = OneLineField(max_length=200, blank=True, help_text="Who organizes it, as shown under the title.")
+    host = OneLineField(
+        max_length=200, blank=True, help_text="The people or institution behind it, as shown under the title."
+    )
     logo = models.ForeignKey(StoredFile, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     cover = models.ForeignKey(StoredFile, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     tag_line = OneLineField(
@@ -118,23 +120,23 @@ class Competition(models.Model):
     applied_proposals = models.PositiveIntegerField(
         default=0, db_default=0, editable=False, help_text="Written by `proposal_adopt` alone."
     )
-    is_published = models.BooleanField(default=False, help_text="Drafts are seen by their organizers alone.")
+    is_published = models.BooleanField(default=False, help_text="Only its organizers can see a draft.")
     is_trial = models.BooleanField(
         default=False,
         editable=False,
-        help_text="Made by its organizers to try it out, and never published since: they see all scores of their own trials.",
+        help_text="Made by its organizers to try it out, and not published yet: they see all scores of their own trials.",
     )
     publish_at = models.DateTimeField(
         null=True,
         blank=True,
         editable=False,
-        help_text="When it is published by itself; written by `publishing.py` alone.",
+        help_text="When it will be published automatically; written only by `publishing.py`.",
     )
     publish_despite = models.JSONField(
         default=list,
         db_default=Value([], models.JSONField()),
         editable=False,
-        help_text="Warnings that stood when that was planned, and do not keep it from being published.",
+        help_text="Warnings that were accepted when this was planned, and do not prevent it.",
     )
     publish_fault = models.TextField(
         blank=True, default="", db_default="", editable=False, help_text="Why it was not published as planned."
@@ -146,21 +148,28 @@ class Competition(models.Model):
     allow_robot_submissions = models.BooleanField(
         "service accounts",
         default=False,
-        help_text="Service accounts take part without an organizer's approval, and run any team's submissions again.",
+        help_text=(
+            "Service accounts can take part without an organizer's approval, and can run any team's submissions again."
+        ),
     )
     auto_run_submissions = models.BooleanField(
         "run submissions at once",
         default=True,
         db_default=True,
-        help_text="Off: a submission waits, once its file is checked, until an organizer starts it. It counts towards the quota as usual; "
-        "a smoke run, which costs nothing, begins at once.",
+        help_text=(
+            "If off, a submission waits after the check of its file until an organizer starts it. It counts towards "
+            "the quota as usual. A smoke run costs no quota and still begins at once."
+        ),
     )
     max_team_size = models.PositiveSmallIntegerField(default=10, validators=[MinValueValidator(1)])
     registration_closes_at = models.DateTimeField(
-        null=True, blank=True, help_text="Nobody registers from this instant on. Empty: never closed."
+        null=True, blank=True, help_text="Nobody can register from this time on. Leave empty to keep registration open."
     )
     merges_close_at = models.DateTimeField(
-        "team merges close at", null=True, blank=True, help_text="Teams merge until this instant. Empty: always."
+        "team merges close at",
+        null=True,
+        blank=True,
+        help_text="Teams can merge until this time. Leave empty for no deadline.",
     )
     series = models.ForeignKey(
         Series,
@@ -168,11 +177,14 @@ class Competition(models.Model):
         null=True,
         blank=True,
         related_name="tracks",
-        help_text="The series of which this competition is a track.",
+        help_text="The series that this competition is a track of.",
     )
     queue = models.ForeignKey(Queue, on_delete=models.PROTECT, related_name="competitions")
     docker_image = OneLineField(
-        max_length=200, blank=True, validators=[validate_image_name], help_text="Empty: the site's runtime image."
+        max_length=200,
+        blank=True,
+        validators=[validate_image_name],
+        help_text="Leave empty for the site's runtime image.",
     )
     competition_type = models.CharField(max_length=12, choices=Type, default=Type.COMPETITION)
     reward = OneLineField(max_length=256, blank=True)
@@ -183,48 +195,54 @@ class Competition(models.Model):
         blank=True,
         default="",
         db_default="",
-        help_text="For instance CC BY 4.0, with its address.",
+        help_text="For instance CC BY 4.0, with a link to it.",
     )
     conflicts_of_interest = LongTextField(
         max_length=SHORT_TEXT,
         blank=True,
         default="",
         db_default="",
-        help_text="For instance: organizers and their groups take part without a claim to prizes.",
+        help_text="For instance: organizers and their groups may take part but win no prizes.",
     )
     enable_detailed_results = models.BooleanField(
-        default=False, help_text="The page that the scoring program writes, detailed_results.html, is kept and shown."
+        default=False, help_text="Keep and show detailed_results.html, a page that the scoring program writes."
     )
     show_detailed_results_in_submission_panel = models.BooleanField(
         "detailed results for the team",
         default=True,
-        help_text="On the submission's page, as far as its scores are visible.",
+        help_text="Shown on the submission's page, to those who can see its scores.",
     )
     show_detailed_results_in_leaderboard = models.BooleanField(
         "detailed results for everybody",
         default=True,
-        help_text="Linked from the leaderboard, as far as its scores are visible.",
+        help_text="Linked from the leaderboard, for those who can see the scores.",
     )
     make_programs_available = models.BooleanField(
         "programs for participants",
         default=False,
-        help_text="Ingestion and scoring programs can be downloaded on the page Data.",
+        help_text="Ingestion and scoring programs can be downloaded from the Data page.",
     )
     make_input_data_available = models.BooleanField(
-        "input data for participants", default=False, help_text="Input data can be downloaded on the page Data."
+        "input data for participants", default=False, help_text="Input data can be downloaded from the Data page."
     )
     gives_certificates = models.BooleanField(
         "certificates of participation",
         default=False,
         db_default=False,
-        help_text="Once it is over and its boards are open, members of ranked teams make their certificate on the page Results.",
+        help_text=(
+            "Once it is over and its scores are public, members of ranked teams can get a certificate on the "
+            "Results page."
+        ),
     )
     discussion = models.CharField(
         max_length=10,
         choices=Discussion,
         default=Discussion.HERE,
         db_default=Discussion.HERE,
-        help_text="Where people discuss. What was written stays stored when it is off, and is shown again when it is on.",
+        help_text=(
+            "Where people discuss. Turning it off hides the posts but keeps them; they appear again when it is turned"
+            " on."
+        ),
     )
     discussion_url = OneLineField(
         "address of the forum",
@@ -233,15 +251,15 @@ class Competition(models.Model):
         default="",
         db_default="",
         validators=[URLValidator(schemes=["https", "http"])],
-        help_text="Where the tab Discussion leads, for a forum elsewhere.",
+        help_text="Where the Discussion tab leads, if the forum is elsewhere.",
     )
     discussion_review = models.CharField(
-        "posts that wait for an organizer",
+        "posts held for an organizer",
         max_length=10,
         choices=Review,
         default=Review.LINKS,
         db_default=Review.LINKS,
-        help_text="Until an organizer has let a post of a person be shown, or one has been shown for a day.",
+        help_text="They wait until an organizer has approved one of the author's posts, or one has been visible for a day.",
     )
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -345,7 +363,8 @@ class CompetitionOrganizer(models.Model):
     competition = models.ForeignKey(Competition, on_delete=models.CASCADE)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
     can_see_sealed = models.BooleanField(
-        default=False, help_text="May see scores of sealed phases before the reveal. Off unless it is needed."
+        default=False,
+        help_text="Can see the scores of sealed phases before the reveal. Leave it off unless it is needed.",
     )
 
     class Meta:

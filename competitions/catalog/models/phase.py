@@ -78,7 +78,10 @@ class Phase(
         "reveal planned for",
         null=True,
         blank=True,
-        help_text="Sealed scores become public by themselves at this instant, not before the phase has closed and all is scored.",
+        help_text=(
+            "Sealed scores become public automatically at this time, but not before the phase has closed and "
+            "everything is scored."
+        ),
     )
     revealed_at = models.DateTimeField(null=True, blank=True, editable=False)
     reveal_told_at = models.DateTimeField(null=True, blank=True, editable=False)
@@ -89,7 +92,7 @@ class Phase(
     starting_kit = resource_field(Resource.Kind.STARTING_KIT)
     sample_submission = resource_field(
         Resource.Kind.SAMPLE_SUBMISSION,
-        "A right table of predictions. Where tables are submitted, its ids are those that every table must have.",
+        "A valid table of predictions. If tables are submitted, each of them must have the ids of this one.",
     )
 
     objects = PhaseQuerySet.as_manager()

@@ -41,7 +41,7 @@ class Proposal(AskedRow):
         null=True,
         blank=True,
         related_name="+",
-        help_text="Where submissions are rescored. Empty: on the competition's.",
+        help_text="Where submissions are rescored. Leave empty for the competition's queue.",
     )
     board = models.ForeignKey(
         Leaderboard,
@@ -49,10 +49,12 @@ class Proposal(AskedRow):
         null=True,
         blank=True,
         related_name="+",
-        help_text="The board whose column is new or changed.",
+        help_text="The board with the new or changed column.",
     )
     column_key = OneLineField(
-        max_length=36, blank=True, help_text="Its key in scores.json; that of a column changes it."
+        max_length=36,
+        blank=True,
+        help_text="Its key in scores.json; the key of an existing column changes that column.",
     )
     column_title = OneLineField(max_length=36, blank=True)
     column_sorting = models.CharField(
@@ -62,15 +64,15 @@ class Proposal(AskedRow):
     column_is_new = models.BooleanField(
         default=False,
         editable=False,
-        help_text="No run has this score yet, so all of the board's phase are scored again.",
+        help_text="No run has this score yet, so all submissions of the board's phase are scored again.",
     )
     needs_work = models.BooleanField(default=False, editable=False)
     tries_again = models.BooleanField(
-        default=False, editable=False, help_text="Copies that were not scored are to be run again."
+        default=False, editable=False, help_text="Run the copies again that were not scored."
     )
     asked_at = models.DateTimeField(editable=False, help_text="When work was last asked for.")
     compared_count = models.PositiveIntegerField(
-        null=True, editable=False, help_text="Rescored submissions that the comparison is of."
+        null=True, editable=False, help_text="The number of rescored submissions in the comparison."
     )
     compared_at = models.DateTimeField(null=True, editable=False)
     fault = models.TextField(blank=True, editable=False, help_text="Why it could not be compared or applied.")
@@ -79,7 +81,7 @@ class Proposal(AskedRow):
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, editable=False, related_name="+"
     )
     is_settled = models.BooleanField(
-        default=False, editable=False, help_text="Nothing of it is left to be scored or taken over."
+        default=False, editable=False, help_text="Nothing in it is left to be scored or taken over."
     )
 
     class Meta:

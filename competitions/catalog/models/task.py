@@ -51,7 +51,7 @@ class Task(models.Model):
         related_name="tasks",
         null=True,
         blank=True,
-        help_text="Empty: a task that stands by itself, for its owner's competitions.",
+        help_text="Leave empty for a task that any of its owner's competitions can use.",
     )
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="tasks", null=True, blank=True, editable=False
@@ -63,8 +63,10 @@ class Task(models.Model):
     is_public_split = models.BooleanField(
         "public split",
         default=False,
-        help_text="Nothing of it is hidden: where a phase runs submissions on it first, everybody who takes part may download its "
-        "programs, input and labels.",
+        help_text=(
+            "Nothing in it is secret: if a phase runs submissions on it first, all participants may download its "
+            "programs, input and labels."
+        ),
     )
     name = OneLineField(max_length=256)
     description = LongTextField(max_length=SHORT_TEXT, blank=True)
@@ -72,17 +74,19 @@ class Task(models.Model):
         Resource, on_delete=models.PROTECT, related_name="+", limit_choices_to={"kind": Resource.Kind.SCORING_PROGRAM}
     )
     reference_data = resource_field(
-        Resource.Kind.REFERENCE_DATA, "Hidden labels: mounted into the scoring container alone."
+        Resource.Kind.REFERENCE_DATA, "Hidden labels; mounted only in the scoring container."
     )
     ingestion_program = resource_field(
         Resource.Kind.INGESTION_PROGRAM,
-        "Runs a code submission. Empty: the submission's own metadata file says the command.",
+        "Runs a code submission. If empty, the command comes from the submission's own metadata file.",
     )
     input_data = resource_field(Resource.Kind.INPUT_DATA)
     ingestion_only_during_scoring = models.BooleanField(
         default=False,
-        help_text="The ingestion program runs beside the scoring program, at the same time, in a container of its own; "
-        "the two talk through /app/shared.",
+        help_text=(
+            "The ingestion program runs at the same time as the scoring program, in a container of its own; the two "
+            "communicate through /app/shared."
+        ),
     )
 
     checks = models.ForeignKey(
@@ -92,21 +96,29 @@ class Task(models.Model):
         null=True,
         blank=True,
         limit_choices_to={"checks": None},
-        help_text="Another task: this one is no phase's; winners' code is run on it when it is verified in this competition.",
+        help_text=(
+            "The task that this one checks. A check belongs to no phase: when winners' code is verified in this "
+            "competition, it is run on the check as well."
+        ),
     )
     check_kind = models.CharField(
         max_length=10,
         choices=Check,
         blank=True,
-        help_text="Permuted: the same rows in another order; rows.csv in the reference data says which row each is. Perturbed: the "
-        "same rows, written otherwise. Held-out: rows that no team has seen.",
+        help_text=(
+            "Permuted: the same rows in a different order; rows.csv in the reference data says which row is which. "
+            "Perturbed: the same rows, written differently. Held-out: rows that no team has seen."
+        ),
     )
     check_tolerance = models.FloatField(
         null=True,
         blank=True,
         validators=[MinValueValidator(0)],
-        help_text="Largest mean difference of predictions. Empty: that of the winners' lane. How much worse a score may be is computed "
-        "from the rows; this counts for a held-out part alone where that cannot be done.",
+        help_text=(
+            "Largest mean difference allowed between predictions. Leave empty to use the winners' lane's. For "
+            "held-out rows, how much worse the score may be is computed from the rows; this number is used only if "
+            "that is not possible."
+        ),
     )
 
     objects = TaskQuerySet.as_manager()

@@ -153,7 +153,7 @@ class Announcement(WrittenRow):
     competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="announcements")
     title = OneLineField(max_length=200)
     body = LongTextField(max_length=MAX_CHARACTERS, help_text="Markdown.")
-    published_at = models.DateTimeField(help_text="From this instant on it is shown.")
+    published_at = models.DateTimeField(help_text="It is shown from this time on.")
     withdrawn_at = models.DateTimeField(null=True, blank=True, editable=False)
     announced_at = models.DateTimeField(
         null=True, blank=True, editable=False, help_text="When its readers were told; empty while it is withdrawn."

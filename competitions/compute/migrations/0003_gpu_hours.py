@@ -14,6 +14,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='queue',
             name='gpu_hours_per_competition',
-            field=models.PositiveIntegerField(blank=True, help_text="Once they are used up, runs with a GPU wait for the next month (UTC). Empty: no limit. The queue's page sets another number for one competition.", null=True, validators=[django.core.validators.MinValueValidator(1)], verbose_name='GPU hours a month for each competition'),
+            field=models.PositiveIntegerField(blank=True, help_text="Once they are used up, runs with a GPU wait for the next month (UTC). Leave empty for no limit. The queue's page can set another number for a single competition.", null=True, validators=[django.core.validators.MinValueValidator(1)], verbose_name='GPU hours a month for each competition'),
         ),
     ]

@@ -57,7 +57,7 @@ def growing_boards_can_rank(competition: Competition) -> Iterator[ReadinessWarni
             yield ReadinessWarning(
                 "check_is_a_task",
                 phase.name,
-                "The check of datasets is a task of the phase too, so code is run on it. Take it out of the tasks.",
+                "The dataset check is a task of the phase, too, so code is run on it. Take it out of the tasks.",
             )
         for board in phase.leaderboards.all():
             yield from _board_warnings(phase, board)

@@ -20,10 +20,10 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('kind', models.CharField(choices=[('run', 'A submission of mine finished or failed'), ('rescoring', 'Submissions of my team are scored again'), ('announcement', 'Announcements'), ('deadline', 'A phase ends in three days or in 24 hours, or its end moves'), ('invitation', 'Invitations to teams'), ('merge', 'Merges of teams'), ('registration', 'Decisions on my registration'), ('disqualification', 'Disqualifications and reinstatements'), ('reveal', 'Sealed scores become public')], max_length=20)),
-                ('event', models.CharField(help_text='What happened: nobody is told of the same event twice.', max_length=100)),
+                ('event', models.CharField(help_text="What happened; nobody is told of the same event twice.", max_length=100)),
                 ('subject', models.CharField(max_length=300)),
                 ('text', models.TextField()),
-                ('path', models.CharField(help_text='The page of this site where one reads or does more.', max_length=300)),
+                ('path', models.CharField(help_text="The page of this site with more about it.", max_length=300)),
                 ('delivery', models.CharField(choices=[('at_once', 'Mail at once'), ('digest', 'Daily digest'), ('none', 'No mail')], max_length=10)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('read_at', models.DateTimeField(blank=True, null=True)),

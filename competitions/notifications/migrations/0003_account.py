@@ -17,7 +17,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='notification',
             name='competition',
-            field=models.ForeignKey(help_text="None for the person's account.", null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='catalog.competition'),
+            field=models.ForeignKey(help_text="None for a message about the person's account.", null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='catalog.competition'),
         ),
         migrations.AlterField(
             model_name='notification',

@@ -30,10 +30,12 @@ class BoardForm(CompetitionForm):
     freeze_at = PhaseMoment(
         label="Freeze at (UTC)",
         required=False,
-        help_text="Submissions received from then on stay off the board until this is emptied or the phase is revealed.",
+        help_text=(
+            "Submissions received from then on stay off the board until this field is cleared or the phase is revealed."
+        ),
     )
     selection_closes_at = PhaseMoment(
-        label="Selection closes (UTC)", required=False, help_text="Empty: when the phase closes."
+        label="Selection closes (UTC)", required=False, help_text="Leave empty for the end of the phase."
     )
 
     class Meta:

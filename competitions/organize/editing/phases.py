@@ -32,13 +32,13 @@ SIZES: Final = ("memory_bytes", "output_bytes", "scoring_memory_bytes")
 TAKES: Final = {"prediction": "accepts_predictions", "code": "accepts_code", "dataset": "accepts_datasets"}
 TASK_FIELDS: Final = ("tasks", "dataset_check", "smoke_task")
 OPEN_FOR: Final = timedelta(weeks=4)
-ALWAYS_OPEN: Final = frozenset({"Name", "Scores", "Dates (UTC)", "Quota of a team", "What is submitted"})
+ALWAYS_OPEN: Final = frozenset({"Name", "Scores", "Dates (UTC)", "Quota per team", "What is submitted"})
 EXPLAINED: Final = {
     "What is submitted": "Which kinds of files teams send, what they are checked against, and on which tasks they are run.",
     "Agents, text files and Codabench": "Who submits beside people, and how files are checked and run.",
     "A board that grows by datasets": "Leave it empty unless teams submit datasets, too.",
     "Smoke run": "Code runs on it before anything hidden is touched; teams may download all of its files, labels included.",
-    "Quota of a team": "What fails because of an error of the site or the organizers is not counted.",
+    "Quota per team": "What fails because of an error of the site or the organizers is not counted.",
     "Budget of a code submission": "What one run may use at most; prediction files need none of it.",
     "Own environment": "What teams may bring for their code. Images and requirements need settings of the queue, too.",
     "Scoring and queue": "What the scoring program may use, and whose turn comes first.",
@@ -60,7 +60,7 @@ class PhaseForm(CompetitionForm):
     groups: ClassVar[Any] = tuple({**Phase.form, "Name": (*Phase.form["Name"], "preset")}.items())
     explained: ClassVar[Mapping[str, str]] = EXPLAINED
     opens_at = PhaseMoment(label="Opens")
-    closes_at = PhaseMoment(label="Closes", required=False, help_text="Empty: open for ever.")
+    closes_at = PhaseMoment(label="Closes", required=False, help_text="Leave empty for no end.")
     reveal_at = PhaseMoment(
         label="Reveal planned for (UTC)",
         required=False,
@@ -93,7 +93,7 @@ class PhaseForm(CompetitionForm):
         }
         help_texts: ClassVar[Mapping[str, str]] = {
             "slug": "Its name in addresses: ?phase=… Empty: made from the name.",
-            "index": "Phases are listed by it, the lowest first. Empty: the last.",
+            "index": "Phases are listed in this order, the lowest first. Leave empty to put it last.",
             "pids": "Processes and threads that may be there at once.",
             "prediction_format": "Uploads are checked against it before they are queued.",
         }

@@ -24,8 +24,10 @@ SHARED_FIELDS = ("title", "help_text", "kind", "choices", "is_required", "key", 
 SHARED_LABELS = {"title": "Question", "kind": "Answered by", "index": "Place", "is_required": "Required"}
 SHARED_HELP = {
     "title": "As people read it.",
-    "index": "Questions are asked by it, the lowest first. Empty: the last.",
-    "key": "In the API and in downloads, for instance code_url. Empty: made from the question.",
+    "index": "Questions are asked in this order, the lowest first. Leave empty to put it last.",
+    "key": (
+        "Its name in the API and in downloads, for instance code_url. Leave empty to have it made from the question."
+    ),
 }
 
 

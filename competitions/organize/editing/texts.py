@@ -55,7 +55,9 @@ class ImageForm(forms.Form):
         max_length=200,
         required=False,
         validators=[IMAGE_NAME],
-        help_text="Texts show it by this name. Empty: the name of the file. An image of the same name is replaced.",
+        help_text=(
+            "Texts refer to it by this name. Leave empty to use the file's name. An image of the same name is replaced."
+        ),
     )
 
     def clean(self) -> dict[str, object]:

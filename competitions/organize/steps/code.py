@@ -18,7 +18,7 @@ class ProgramForm(StepForm):
         label="Image",
         max_length=200,
         required=False,
-        help_text="What the code runs in. Empty: the site's own, with the usual packages.",
+        help_text="The image that the code runs in. Leave empty for the site's own, with the usual packages.",
     )
     minutes = forms.IntegerField(
         label="Minutes", min_value=1, max_value=7 * 24 * 60, initial=10, help_text="Then the code is stopped."

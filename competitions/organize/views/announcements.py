@@ -109,7 +109,7 @@ class AnnouncementForm(EditForm[Announcement]):
     published_at = Moment(
         label="Publish at (UTC)",
         required=False,
-        help_text="Empty: now. A date that is to come keeps it back until then.",
+        help_text="Leave empty to publish it now. With a date in the future it is held back until then.",
     )
 
     class Meta:

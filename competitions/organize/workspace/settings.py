@@ -136,9 +136,11 @@ class EntryForm(SettingsForm):
     """Registration: who takes part, and until when."""
 
     registration_closes_at = Moment(
-        label="Registration closes (UTC)", required=False, help_text="Empty: it stays open."
+        label="Registration closes (UTC)", required=False, help_text="Leave empty to keep it open."
     )
-    merges_close_at = Moment(label="Teams may merge until (UTC)", required=False, help_text="Empty: always.")
+    merges_close_at = Moment(
+        label="Teams may merge until (UTC)", required=False, help_text="Leave empty for no deadline."
+    )
 
     class Meta:
         model = Competition

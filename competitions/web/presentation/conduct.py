@@ -83,7 +83,7 @@ def _entry(subject: Conduct) -> Iterator[str]:
 
 
 def _entrants(phase: Phase) -> str:
-    return "" if phase.agents == Agents.ANY else f"takes submissions of {phase.get_agents_display()}."
+    return "" if phase.agents == Agents.ANY else f"takes submissions from {phase.get_agents_display()}."
 
 
 def _hidden(subject: Conduct) -> Iterator[str]:

@@ -13,6 +13,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='lane',
             name='by_tier',
-            field=models.BooleanField(db_default=False, default=False, help_text='Invite every team that the board cannot tell apart from a winner (its tier), not the first ranks alone.', verbose_name='tied teams, too'),
+            field=models.BooleanField(db_default=False, default=False, help_text="Invite every team that the board cannot tell apart from a winner (its tier), not only the first ranks.", verbose_name='tied teams, too'),
         ),
     ]

@@ -195,7 +195,7 @@ def test_what_a_push_changes_is_said_before_and_done_after_a_yes(site: Scenario,
     ]
     impact = "\n".join(compared["impact"])
     for words in (
-        "quota of a team shrinks",
+        "quota per team shrinks",
         "1 submission ran with the former files",
         "that is 1 so far",
     ):

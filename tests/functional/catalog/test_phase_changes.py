@@ -81,7 +81,7 @@ def test_a_confirmation_is_of_exactly_one_change_of_one_state(site: Scenario) ->
     tasks = list(site.phase.tasks.all())
     site.submit()
     site.phase.max_submissions = 1
-    with pytest.raises(NeedsConfirmation, match="The quota of a team shrinks") as refusal:
+    with pytest.raises(NeedsConfirmation, match="The quota per team shrinks") as refusal:
         change_phase(site.phase, tasks=tasks, now=site.now)
     Phase.objects.filter(pk=site.phase.pk).update(description="Somebody else's.")
     site.phase.description = "Somebody else's."

@@ -58,7 +58,7 @@ Document = Any  # tests change it in ways that no manifest has
 
 @shared
 def closed(common_site: Scenario) -> Scenario:
-    """A sealed phase with three teams and a baseline, just past its end, without a grace for uploads."""
+    """A sealed phase with three teams and a baseline, just past its end, without a grace period."""
     site = common_site
     Phase.objects.filter(competition=site.competition).update(upload_grace_minutes=0)
     site.sealed.refresh_from_db()

@@ -43,8 +43,10 @@ class DataSection(Section):
         default="",
         db_default="",
         validators=[validate_descriptions],
-        help_text="What the columns of tables mean, shown on the page Data: on each line a name, a colon and the meaning, such as "
-        "price: in euros, without tax.",
+        help_text=(
+            "What the columns of the tables mean, for the Data page. One per line: name, colon and meaning, such as "
+            "price: in euros, without tax."
+        ),
     )
 
     form: ClassVar[Mapping[str, tuple[str, ...]]] = {"Data": ("column_descriptions",)}

@@ -23,18 +23,21 @@ class GrowthSection(Section):
         null=True,
         blank=True,
         related_name="+",
-        verbose_name="check of datasets",
-        help_text="The board grows in both directions: a dataset that this task scores joins it as a column, and every algorithm that "
-        "counts is run on it, with the programs of the phase's first task. Empty: it does not.",
+        verbose_name="dataset check",
+        help_text=(
+            "Makes the board grow in both directions: a dataset that this task scores becomes a column, and every "
+            "algorithm that counts is run on it, with the programs of the phase's first task. Leave empty for an "
+            "ordinary board."
+        ),
     )
     max_datasets = models.PositiveSmallIntegerField(
-        "datasets in all",
+        "datasets in total",
         default=50,
         validators=[MinValueValidator(1), MaxValueValidator(200)],
-        help_text="How many submitted datasets a growing board takes.",
+        help_text="The number of submitted datasets that a growing board takes.",
     )
     max_datasets_per_team = models.PositiveSmallIntegerField(
-        "datasets of a team", default=3, validators=[MinValueValidator(1)], help_text="Withdrawn ones are counted, too."
+        "datasets per team", default=3, validators=[MinValueValidator(1)], help_text="Withdrawn ones count, too."
     )
 
     visibility: str  # the phase's own
@@ -90,17 +93,22 @@ class SmokeSection(Section):
         blank=True,
         related_name="smoke_phases",
         verbose_name="smoke run on",
-        help_text="A public mini split: every code submission runs on it first, for at most five minutes, uncharged and with its whole "
-        "log; only what passes goes on to the hidden data. Teams may download all of it. Empty: there is no smoke run.",
+        help_text=(
+            "A public mini split. Every code submission runs on it first, for at most five minutes, free of quota and"
+            " with its full log; only those that pass go on to the hidden data. Teams may download all of it. Leave "
+            "empty for no smoke run."
+        ),
     )
 
     smoke_scale = models.FloatField(
-        "size beside the smoke run",
+        "size relative to the smoke run",
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text="How many times the mini split the hidden data are, such as 150. With it, teams are told after a smoke run what the "
-        "whole may take. Empty: they are not.",
+        help_text=(
+            "How many times larger than the mini split the hidden data are, such as 150. After a smoke run, teams "
+            "then see how long the full run may take. Leave empty to give no estimate."
+        ),
     )
 
     competition: "models.ForeignKey[Competition, Competition]"  # the phase's own

@@ -41,8 +41,8 @@ TEXT_FILES: Final = "*.csv *.tsv *.txt *.json *.jsonl"
 
 class Agents(models.TextChoices):
     ANY = "any", "all agents"
-    DECLARED = "declared", "agents that say so"
-    OWN_BOARD = "own_board", "agents that say so, on a board of their own"
+    DECLARED = "declared", "declared agents"
+    OWN_BOARD = "own_board", "declared agents, on a board of their own"
     NONE = "none", "no agents"
 
 
@@ -50,37 +50,49 @@ class IntakeSection(Section):
     accepts_predictions = models.BooleanField("accepts prediction files", default=True)
     accepts_code = models.BooleanField("accepts code", default=False)
     accepts_datasets = models.BooleanField(
-        "accepts datasets", default=False, help_text="Participants send data; the tasks' programs are the algorithms."
+        "accepts datasets",
+        default=False,
+        help_text="Participants submit datasets; the tasks' programs are the algorithms.",
     )
     as_on_codabench = models.BooleanField(
         "runs as on Codabench",
         default=False,
-        help_text="Programs and inputs are writable copies, a submission without a metadata file is copied into the output before "
-        "ingestion, and the ingestion program's exit code alone fails no run.",
+        help_text=(
+            "Programs and inputs are writable copies, a submission without a metadata file is copied into the output "
+            "before ingestion, and a run does not fail because of the ingestion program's exit code alone."
+        ),
     )
     prediction_format = models.JSONField(
         null=True,
         blank=True,
         validators=[validate_prediction_format],
-        help_text="What uploads are checked against before they are queued: an official file, or a table. Empty: any zip.",
+        help_text=(
+            "The format that uploads are checked against before they are queued: an official file, or a table. Leave "
+            "empty to accept any zip."
+        ),
     )
 
     text_files = OneLineField(
         max_length=200,
         blank=True,
         default=TEXT_FILES,
-        help_text="Names of prediction files that must be UTF-8 text, as patterns. One that is not is refused before it is scored. "
-        "Empty: nothing is checked.",
+        help_text=(
+            "Prediction files that must be UTF-8 text, as patterns for their names. A file that is not is refused "
+            "before it is scored. Leave empty for no check."
+        ),
     )
 
     agents = models.CharField(
-        "takes submissions of",
+        "takes submissions from",
         max_length=10,
         choices=Agents,
         default=Agents.ANY,
         db_default=Agents.ANY,
-        help_text="An agent decides by itself what it submits for its person, and counts to that person's team and quota. One that says "
-        "so has a token that names its model and harness, which are shown with what it submits. What comes by /mcp is an agent's.",
+        help_text=(
+            "An agent decides by itself what to submit for a person, and counts towards that person's team and quota."
+            " A declared agent has a token that names its model and harness; they are shown with its submissions. "
+            "Everything that comes through /mcp is from an agent."
+        ),
     )
 
     form: ClassVar[Mapping[str, tuple[str, ...]]] = {
@@ -135,18 +147,20 @@ def later(at: datetime, by: timedelta) -> datetime:
 
 class ScheduleSection(Section):
     opens_at = models.DateTimeField()
-    closes_at = models.DateTimeField(null=True, blank=True, help_text="Empty: open for ever.")
+    closes_at = models.DateTimeField(null=True, blank=True, help_text="Leave empty for no end.")
     upload_grace_minutes = models.PositiveSmallIntegerField(
-        "grace for uploads (minutes)",
+        "upload grace period (minutes)",
         default=15,
         validators=[MaxValueValidator(1440)],
-        help_text="An upload that began before the end counts if it is complete and submitted within these minutes after the end, and "
-        "before any reveal.",
+        help_text=(
+            "An upload that began before the end still counts if it is complete and submitted within this many "
+            "minutes after the end, and before any reveal."
+        ),
     )
     accepts_late = models.BooleanField(
         "accepts late submissions",
         default=False,
-        help_text="After the end, submissions still run and are scored; they are marked as late and never ranked.",
+        help_text="Submissions after the end are still run and scored; they are marked as late and never ranked.",
     )
 
     form: ClassVar[Mapping[str, tuple[str, ...]]] = {
@@ -173,7 +187,7 @@ class ScheduleSection(Section):
         return later(self.closes_at, self.upload_grace) if self.closes_at else None
 
     def is_settled(self, now: datetime) -> bool:
-        """True once no further submission can count: the phase has closed, and the grace for uploads is over."""
+        """True once no further submission can count: the phase and its grace period for uploads are over."""
         return self.grace_ends_at is not None and self.grace_ends_at <= now
 
     def is_open(self, at: datetime) -> bool:
@@ -208,10 +222,10 @@ class Quota:
 
 class QuotaSection(Section):
     max_submissions_per_day = models.PositiveIntegerField(
-        null=True, blank=True, default=5, validators=[AT_LEAST_ONE], help_text="Empty: unlimited."
+        null=True, blank=True, default=5, validators=[AT_LEAST_ONE], help_text="Leave empty for no limit."
     )
     max_submissions_per_week = models.PositiveIntegerField(
-        null=True, blank=True, validators=[AT_LEAST_ONE], help_text="Empty: unlimited."
+        null=True, blank=True, validators=[AT_LEAST_ONE], help_text="Leave empty for no limit."
     )
     quota_week = models.CharField("a week is", max_length=8, choices=Week, default=Week.CALENDAR)
     max_submissions = models.PositiveIntegerField(
@@ -220,10 +234,10 @@ class QuotaSection(Section):
         blank=True,
         default=100,
         validators=[AT_LEAST_ONE],
-        help_text="Empty: unlimited.",
+        help_text="Leave empty for no limit.",
     )
 
-    form: ClassVar[Mapping[str, tuple[str, ...]]] = {"Quota of a team": tuple(field.name for field in fields(Quota))}
+    form: ClassVar[Mapping[str, tuple[str, ...]]] = {"Quota per team": tuple(field.name for field in fields(Quota))}
     api: ClassVar[tuple[str, ...]] = tuple(field.name for field in fields(Quota))
     bundle: ClassVar[Mapping[str, str]] = {
         "max_submissions_per_day": "max_submissions_per_day",

@@ -35,7 +35,10 @@ _AT_LEAST_ONE: Final = [MinValueValidator(1)]  # for an engine, 0 means no limit
 
 class BudgetSection(Section):
     docker_image = OneLineField(
-        max_length=200, blank=True, validators=[validate_image_name], help_text="Empty: the competition's image."
+        max_length=200,
+        blank=True,
+        validators=[validate_image_name],
+        help_text="Leave empty for the competition's image.",
     )
     time_limit_s = models.PositiveIntegerField(
         "time limit (s)", default=_DEFAULT.time_limit_s, validators=_AT_LEAST_ONE
@@ -58,7 +61,10 @@ class BudgetSection(Section):
         "time for replicates (s)",
         default=30,
         db_default=30,
-        help_text="Of the scoring time, at the most: for scoring on resamples, from which the board says how sure it is. 0: none.",
+        help_text=(
+            "The part of the scoring time that scoring on resamples may take; from these the board computes how sure "
+            "it is. 0 turns this off."
+        ),
     )
     priority = models.SmallIntegerField(default=0, help_text="Runs of a phase with a higher number start first.")
 
@@ -92,15 +98,17 @@ class BudgetSection(Section):
 
 class EnvironmentSection(Section):
     own_weights = models.BooleanField(
-        "weights apart from code",
+        "separate weights",
         default=False,
-        help_text="Teams upload weights once; submissions that name them see them read-only in /app/weights.",
+        help_text="Teams upload weights once; submissions that name them find them in /app/weights, read-only.",
     )
     own_images = models.BooleanField(
-        "container images of teams",
+        "teams' own container images",
         default=False,
-        help_text="Code may run in an image that its team uploaded, or names by digest in a registry that the queue allows. The ingestion "
-        "program then runs in it, too; the scoring program never does.",
+        help_text=(
+            "Code may run in an image that its team has uploaded, or that it names by digest, from a registry that "
+            "the queue allows. The ingestion program then runs in it, too; the scoring program never does."
+        ),
     )
     own_requirements = models.BooleanField(
         "locked requirements",
@@ -137,8 +145,11 @@ class IsolationSection(Section):
         choices=Isolation,
         default=Isolation.STANDARD,
         db_default=Isolation.STANDARD,
-        help_text="In gVisor, participants' code meets a kernel of its own instead of the host's. It starts later, works slower on files, "
-        "has no GPU, and runs only on workers that have gVisor. The scoring program runs in a container in any case.",
+        help_text=(
+            "In gVisor, participants' code runs on a kernel of its own instead of the host's. It starts later, is "
+            "slower with files, has no GPU, and runs only on workers that have gVisor. The scoring program always "
+            "runs in an ordinary container."
+        ),
     )
 
     form: ClassVar[Mapping[str, tuple[str, ...]]] = {"Isolation": ("isolation",)}
@@ -162,31 +173,35 @@ class ShowsSlices(models.TextChoices):
 
 
 class OutputsSection(Section):
-    hide_output = models.BooleanField(default=False, help_text="Logs are for organizers alone.")
+    hide_output = models.BooleanField(default=False, help_text="Only organizers can see logs.")
     show_output_while_sealed = models.BooleanField(
         "show output while scores are sealed",
         default=False,
-        help_text="Teams read the logs and predictions of their own programs although scores are sealed. A program can print the hidden "
-        "input there.",
+        help_text=(
+            "Teams can read the logs and predictions of their own programs even while scores are sealed. A program "
+            "can print the hidden input there."
+        ),
     )
-    hide_prediction_output = models.BooleanField(default=False, help_text="Predictions are for organizers alone.")
-    hide_score_output = models.BooleanField(default=False, help_text="Detailed results are for organizers alone.")
+    hide_prediction_output = models.BooleanField(default=False, help_text="Only organizers can see predictions.")
+    hide_score_output = models.BooleanField(default=False, help_text="Only organizers can see detailed results.")
     shows_slices = models.CharField(
         "teams see scores by slice",
         max_length=12,
         choices=ShowsSlices,
         default=ShowsSlices.NEVER,
         db_default=ShowsSlices.NEVER,
-        help_text="Of their own submissions, where the scoring program gives scores by slice; never while scores are sealed. Slices of "
-        "few items tell much of their labels.",
+        help_text=(
+            "For their own submissions, if the scoring program gives scores by slice; never while scores are sealed. "
+            "Slices with few items give away much about their labels."
+        ),
     )
     allow_network = models.BooleanField(
         "network",
         default=False,
-        help_text="Programs reach the network. Participants' code may then send out what it reads.",
+        help_text="Programs can reach the network. Participants' code can then send out whatever it reads.",
     )
     auto_migrate_to_this_phase = models.BooleanField(
-        default=False, help_text="At its start, the submissions that count in the phase before are run in this one."
+        default=False, help_text="When it starts, the submissions that count in the previous phase are run in this one."
     )
 
     form: ClassVar[Mapping[str, tuple[str, ...]]] = {

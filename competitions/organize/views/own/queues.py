@@ -69,8 +69,8 @@ class QueueForm(ChangeForm):
         field_classes: ClassVar[dict[str, object]] = dict.fromkeys(SIZES, SizeField)
         labels: ClassVar[dict[str, str]] = {
             "is_paused": "Paused",
-            "max_image_bytes": "Largest image of a team",
-            "environment_bytes": "Room for an environment",
+            "max_image_bytes": "Largest team image",
+            "environment_bytes": "Limit for an environment",
         }
         widgets: ClassVar[dict[str, object]] = dict.fromkeys(SIZES, forms.TextInput) | dict.fromkeys(
             ("allowed_images", "image_registries"), forms.Textarea(attrs={"rows": 3})

@@ -33,7 +33,7 @@ class SeriesForm(ChangeForm):
         fields = ("title", "slug", "subtitle", "description")
         labels: ClassVar[dict[str, str]] = {"slug": "Address", "subtitle": "In one line"}
         help_texts: ClassVar[dict[str, str]] = {
-            "slug": "The last part of its address: /series/…/. Empty: made from the title."
+            "slug": "The last part of its address: /series/…/. Leave empty to have it made from the title."
         }
         widgets: ClassVar[dict[str, object]] = {"description": forms.Textarea(attrs={"rows": 6})}
 

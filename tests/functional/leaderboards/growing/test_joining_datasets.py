@@ -113,14 +113,14 @@ def test_a_team_has_so_many_data_sets_and_withdrawing_gives_no_place_back(site: 
     site.phase.refresh_from_db()
     first = joined(site, name="a").submission
     submit_dataset(site, name="b")
-    with pytest.raises(refusals.NoPlaceForDataset, match="2 datasets of a team"):
+    with pytest.raises(refusals.NoPlaceForDataset, match="2 datasets per team"):
         submit_dataset(site, name="c")
     dataset_withdraw(submission=first, by=site.member(), now=site.now)
     with pytest.raises(refusals.NoPlaceForDataset):
         submit_dataset(site, name="c")
     submit_dataset(site, site.teams[1], name="d")
     submit_dataset(site, site.teams[1], name="e")
-    with pytest.raises(refusals.NoPlaceForDataset, match="3 datasets in all"):
+    with pytest.raises(refusals.NoPlaceForDataset, match="3 datasets in total"):
         submit_dataset(site, site.teams[2], name="f")
 
 
