@@ -16,12 +16,13 @@ from competitions.catalog.models import Competition, Phase
 from competitions.catalog.services import current_rules
 from competitions.submissions.quota import allowances
 from competitions.submissions.refusals import PHASE_NOT_OPEN, PhaseClosed, QuotaUsed
-from competitions.teams.models import Registration
-from competitions.teams.services import find_registration, personal_team, register, require_registration
+from competitions.teams.models import Registration, Team
+from competitions.teams.services import find_registration, find_team, personal_team, register, require_registration
 from core.refusals import Refusal, RefusalKind
 
 TOKEN_NAME: Final = "Signed in with a password"
 TOKEN_DAYS: Final = 30
+NO_TEAM_YET: Final = 0  # no team's number: who has none has submitted nothing
 LEAST_LEFT: Final = timedelta(days=1)  # of a token that is given again: a script may run for a while
 
 # What the two names of the fields say in other APIs: nothing of whether the account exists.
@@ -104,19 +105,31 @@ def enrol(*, user: User, competition: Competition, now: datetime) -> Registratio
 
 def may_submit(*, user: User, phase: Phase, now: datetime) -> str | None:
     """The reason why this person cannot submit to the phase now, or None; enrols a service account."""
-    competition = phase.competition
     try:
-        if user.is_robot and competition.admits_at_once(user) and find_registration(user, competition) is None:
-            enrol(user=user, competition=competition, now=now)
-        require_registration(user=user, competition=competition)
-        team = personal_team(user=user, competition=competition, now=now)
+        _require_registration(user, phase.competition, now)
         _require_time(phase, now)
-        for allowance in allowances(team_id=team.pk, phase=phase, now=now):
+        team = find_team(user, phase.competition)
+        for allowance in allowances(team_id=team.pk if team else NO_TEAM_YET, phase=phase, now=now):
             if not allowance.left:
                 raise QuotaUsed(limit=allowance.limit, period=allowance.period, resets_at=allowance.resets_at)
     except Refusal as refusal:
         return refusal.detail
     return None
+
+
+def team_to_submit(*, user: User, competition: Competition, now: datetime) -> Team:
+    """The person's team, or a new one of their own; enrols a service account.
+
+    Raises the refusal that says why there can be none.
+    """
+    _require_registration(user, competition, now)
+    return personal_team(user=user, competition=competition, now=now)
+
+
+def _require_registration(user: User, competition: Competition, now: datetime) -> None:
+    if user.is_robot and competition.admits_at_once(user) and find_registration(user, competition) is None:
+        enrol(user=user, competition=competition, now=now)
+    require_registration(user=user, competition=competition)
 
 
 def _require_time(phase: Phase, now: datetime) -> None:

@@ -376,9 +376,7 @@ def details_shape(submission: Submission, reader: Reader, request: HttpRequest) 
     tasks = []
     for run in sorted(submission.runs.all(), key=lambda run: run.is_smoke):
         outputs = run.outputs.filter(attempt=run.attempt).order_by("name")
-        shown = [
-            output for output in outputs if may_download(reader, submission.phase, output.name, is_smoke=run.is_smoke)
-        ]
+        shown = [output for output in outputs if may_download(reader, submission.phase, output.name, run=run)]
         tasks.append(
             files_shape(run, {output.name: address(request, "codabench:output", output.pk) for output in shown})
         )

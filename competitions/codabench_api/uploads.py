@@ -31,7 +31,7 @@ from competitions.resources.downloads import stored_response
 from competitions.resources.models import Resource, Upload
 from competitions.resources.storage import CHUNK_BYTES
 from competitions.resources.uploads import upload_append, upload_begin, upload_resize
-from competitions.teams.services import find_registration
+from competitions.teams.services import require_registration
 from core.refusals import Refusal, RefusalKind
 from core.serving.receiving import announced_bytes, takes_body
 from files.bundles.faults import InvalidBundle, Note, Report
@@ -200,22 +200,27 @@ class DatasetDownload(RobotView):
 
 
 def _opened_to(user: User, key: UUID) -> Resource:
-    """A download of a phase, for those who take part and for its organizers. Raises 404."""
+    """A download of a phase, for those who take part and for its organizers.
+
+    Raises 404, or for others the refusal that says why they do not take part.
+    """
     tasks = ("scoring_program", "ingestion_program", "input_data")
     uses = Q(public_data__key=key) | Q(starting_kit__key=key)
     for name in tasks:
         uses |= Q(**{f"tasks__{name}__key": key})
+    refusal: Refusal | None = None
     for phase in Phase.objects.visible_to(user).filter(uses).select_related("competition").distinct():
         offered = next((resource for resource in phase_downloads(phase).values() if resource.key == key), None)
-        if offered is not None and _takes_part(user, phase):
+        if offered is None:
+            continue
+        try:
+            if not organizes(user, phase):
+                require_registration(user=user, competition=phase.competition)
+        except Refusal as error:
+            refusal = error  # another competition may offer the same file
+        else:
             return offered
-    raise Http404
-
-
-def _takes_part(user: User, phase: Phase) -> bool:
-    registration = find_registration(user, phase.competition)
-    is_approved = registration is not None and registration.state == registration.State.APPROVED
-    return is_approved or organizes(user, phase)
+    raise refusal or Http404
 
 
 Work = TypeVar("Work", BundleExport, BundleImport)

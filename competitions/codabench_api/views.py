@@ -37,7 +37,7 @@ from competitions.codabench_api.base import (
 from competitions.codabench_api.files import address, read_address
 from competitions.codabench_api.organizers.bulk import RESULTS_ARE_KEPT
 from competitions.codabench_api.organizers.editing import NOT_DELETED, competition_change, competition_make
-from competitions.codabench_api.people import enrol, may_submit, sign_in
+from competitions.codabench_api.people import enrol, may_submit, sign_in, team_to_submit
 from competitions.codabench_api.refused import MANAGED_ELSEWHERE
 from competitions.disclosure.outputs import DETAILED_RESULTS, may_download
 from competitions.disclosure.readers import Reader
@@ -215,8 +215,7 @@ class Submissions(RobotView):
     def post(self, request: Request) -> Response:
         user = self.person()
         phase, sent = self._phase(), self._upload()
-        # For a team of one; the service says what else is missing.
-        may_submit(user=user, phase=phase, now=timezone.now())
+        team_to_submit(user=user, competition=phase.competition, now=timezone.now())
         submission = submission_create(
             NewSubmission(
                 user=user,
@@ -324,10 +323,12 @@ class DetailResult(RobotView):
             may_see = may_download(self.reader, submission.phase, DETAILED_RESULTS)
         else:
             may_see = _details_are_open(submission, self.reader)
-        pages = RunOutput.objects.filter(
-            run__submission=submission, run__is_smoke=False, name=DETAILED_RESULTS, attempt=F("run__attempt")
+        newest = RunOutput.objects.filter(name=DETAILED_RESULTS, attempt=F("run__attempt"))
+        page = (
+            newest.filter(run__submission=submission, run__is_smoke=False, run__fills_board=False)
+            .order_by("pk")
+            .first()
         )
-        page = pages.order_by("pk").first()
         if page is None or not may_see:
             return Response({"error_msg": "There are no detailed results, or they are not yours to see."}, status=404)
         return Response(address(self.received, "codabench:output", page.pk))

@@ -7,7 +7,7 @@ could write what it has read there.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Protocol
 
 from django.db.models import TextChoices
 
@@ -79,21 +79,33 @@ def runs_beside_scoring(phase: Phase) -> bool:
     return any(task.runs_beside_scoring for task in phase.tasks.all())
 
 
-def may_download(reader: Reader, phase: Phase, name: str, *, is_smoke: bool = False) -> bool:
-    """True where this person may have a file of that name, of a run that they may see.
+class RunKind(Protocol):
+    """The part of a run on which it depends who may have its files."""
+
+    @property
+    def is_smoke(self) -> bool: ...
+
+    @property
+    def fills_board(self) -> bool:
+        """It is on a dataset that a team submitted."""
+
+
+def may_download(reader: Reader, phase: Phase, name: str, *, run: RunKind | None = None) -> bool:
+    """True where this person may have a file of that name, of a run that they may see; without `run`, of an ordinary one.
 
     Nobody gets replicates, losses and slices. The scoring program's output and log go with its live log, the logs of other
-    programs with theirs; what the phase hides is for organizers.
+    programs with theirs; what the phase hides is for organizers, and so are detailed results on a team's dataset: they may
+    quote its labels.
     """
     if name in NEVER_SENT:
         return False
-    streams = visible_streams(reader, phase, is_smoke=is_smoke)
+    streams = visible_streams(reader, phase, is_smoke=run is not None and run.is_smoke)
     if LogStream.SCORING in streams:
         return True
     if name.startswith("scoring"):
         return False
     if name == DETAILED_RESULTS:
-        return _may_see_details(reader, phase)
+        return not (run is not None and run.fills_board) and _may_see_details(reader, phase)
     if name.endswith(".log") or reader.organizes(phase):
         return LogStream.INGESTION in streams
     return not (phase.hide_prediction_output or programs_are_withheld(phase))
@@ -102,7 +114,8 @@ def may_download(reader: Reader, phase: Phase, name: str, *, is_smoke: bool = Fa
 def _may_see_details(reader: Reader, phase: Phase) -> bool:
     """Detailed results of one's own run quote scores, and may quote those of every board of the phase."""
     is_shown = phase.competition.show_detailed_results_in_submission_panel and not phase.hide_score_output
-    return is_shown and not phase.holds_sealed_scores and may_see_board(reader, phase.main_board)
+    is_open = not phase.holds_sealed_scores and not any(board.is_hidden for board in phase.leaderboards.all())
+    return is_shown and is_open and may_see_board(reader, phase.main_board)
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,17 @@
 """The receipt of a run."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from competitions.catalog.models import Phase
-from competitions.disclosure.outputs import NEVER_SENT, SCORING_STAGE, LogStream, visible_streams
+from competitions.disclosure.outputs import (
+    NEVER_SENT,
+    SCORING_STAGE,
+    LogStream,
+    RunKind,
+    may_download,
+    visible_streams,
+)
 from competitions.disclosure.readers import Reader
 from competitions.disclosure.scores import hidden_keys
 
@@ -19,9 +26,9 @@ OF_THE_CONTAINER: Final = ("name", "image", "image_digest")  # what it was, and 
 
 
 def disclosed_receipt(
-    reader: Reader, phase: Phase, receipt: Mapping[str, Any], *, is_smoke: bool = False
+    reader: Reader, phase: Phase, receipt: Mapping[str, Any], *, run: RunKind | None = None
 ) -> dict[str, Any]:
-    """The receipt as this reader may have it.
+    """The receipt of a run as this reader may have it; without `run`, of an ordinary one.
 
     What follows from a score goes with the scoring program's log: its remarks, digests of its log and output, and while the
     phase holds sealed scores what its container used, which tells how many digits it wrote. Guesses of labels, of a score with
@@ -34,13 +41,17 @@ def disclosed_receipt(
     is_organizer = reader.organizes(phase)
     if "columns" in shown and not is_organizer:
         shown["columns"] = [key for key in shown["columns"] if key not in hidden_keys(phase)]
-    if is_smoke:
+    if run is not None and run.is_smoke:
         return shown
+
+    def may_have(name: str) -> bool:
+        return LogStream.INGESTION in streams and may_download(reader, phase, name, run=run)
+
     if "ingestion" in shown:
-        shown["ingestion"] = _disclosed_part(phase, shown["ingestion"], streams)
+        shown["ingestion"] = _disclosed_part(phase, shown["ingestion"], streams, may_have)
     if not is_organizer:
         shown["inputs"] = _available(phase, shown.get("inputs", {}))
-    return _disclosed_part(phase, shown, streams)
+    return _disclosed_part(phase, shown, streams, may_have)
 
 
 def _available(phase: Phase, inputs: Mapping[str, str]) -> dict[str, str]:
@@ -49,17 +60,15 @@ def _available(phase: Phase, inputs: Mapping[str, str]) -> dict[str, str]:
     return {name: digest for name, digest in inputs.items() if flags.get(name, True)}
 
 
-def _disclosed_part(phase: Phase, part: dict[str, Any], streams: Collection[LogStream]) -> dict[str, Any]:
+def _disclosed_part(
+    phase: Phase, part: dict[str, Any], streams: Collection[LogStream], may_have: Callable[[str], bool]
+) -> dict[str, Any]:
     """A part of the receipt without what the reader of these logs may not know."""
     if LogStream.SCORING in streams:
         return part
     shown = {name: value for name, value in part.items() if name != "notes"}
     if "outputs" in shown:
-        shown["outputs"] = {
-            name: digest
-            for name, digest in shown["outputs"].items()
-            if not name.startswith("scoring") and LogStream.INGESTION in streams
-        }
+        shown["outputs"] = {name: digest for name, digest in shown["outputs"].items() if may_have(name)}
     if not phase.holds_sealed_scores:
         return shown
     shown.pop("timings", None)

@@ -1,5 +1,6 @@
 """Scores, and all that follows from them: rows, order, ranks, what counts, detailed results."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from django.db.models import Q
@@ -73,6 +74,12 @@ def hidden_keys(phase: Phase) -> set[str]:
     boards = list(phase.leaderboards.all())
     known = {column.key for board in boards if not board.is_hidden for column in board.visible_columns}
     return {column.key for board in boards for column in board.columns.all()} - known
+
+
+def smoke_scores(reader: Reader, phase: Phase, scores: Mapping[str, float]) -> dict[str, float]:
+    """The scores of a smoke run as this reader may have them: without the names of hidden columns, but for organizers."""
+    hidden = set() if reader.organizes(phase) else hidden_keys(phase)
+    return {key: value for key, value in scores.items() if key not in hidden}
 
 
 def details_are_public(board: Leaderboard) -> bool:

@@ -143,7 +143,7 @@ def _submission(row: Submission, reader: Reader) -> dict[str, object]:
         "reason": row.reason,
         "received_at": row.received_at,
         "receipts": [
-            {"task": run.task.name, "receipt": disclosed_receipt(reader, row.phase, run.receipt, is_smoke=run.is_smoke)}
+            {"task": run.task.name, "receipt": disclosed_receipt(reader, row.phase, run.receipt, run=run)}
             for run in row.runs.all()
         ],
     }

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from django.db import transaction
-from django.db.models import Subquery, prefetch_related_objects
+from django.db.models import Q, Subquery, prefetch_related_objects
 from django.db.models.functions import Coalesce
 
 from competitions.runs.models import EARLIER_RUN, Attempt, Run, RunEvent, RunOutput, SlotUse
@@ -244,7 +244,10 @@ def _is_charged(submission: Submission) -> bool:
     if submission.status == State.FAILED:
         return REASONS[Reason(submission.reason)].charged and (counted.exists() or _has_used_smoke_runs(submission))
     if submission.status == State.CANCELLED:
-        return counted.filter(started_at__isnull=False).exists()
+        # What waits for a worker that scores has seen the hidden input, although its next attempt has not begun.
+        has_begun = Q(started_at__isnull=False) | Q(ingested_attempt__isnull=False)
+        smoke_runs = submission.runs.filter(has_begun, is_smoke=True)
+        return counted.filter(has_begun).exists() or (smoke_runs.exists() and _has_used_smoke_runs(submission))
     return not submission.is_smoke
 
 

@@ -1,17 +1,21 @@
-"""Fails where a migration of a released version is gone or edited: sites that ran it never do again.
+"""Fails where a migration of a released version is gone or does something else: sites that ran it never do again.
+
+Help texts and labels of fields and models may be edited: they are in no table.
 
 python scripts/checks/released_migrations.py                    look
 python scripts/checks/released_migrations.py --release 0.2.0    note the migrations that no version has yet
 """
 
 import argparse
+import ast
 import hashlib
 import json
 import sys
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-RELEASED = Path("platform/config/released_migrations.json")  # version -> file -> SHA-256
+RELEASED = Path("platform/config/released_migrations.json")  # version -> file -> digest
+TEXTS = frozenset(("help_text", "verbose_name", "verbose_name_plural"))
 
 
 def migrations(root: Path) -> dict[str, str]:
@@ -19,7 +23,20 @@ def migrations(root: Path) -> dict[str, str]:
     files = sorted(
         path for folder in ("platform", "competitions") for path in (root / folder).glob("**/migrations/0*.py")
     )
-    return {str(path.relative_to(root)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+    return {str(path.relative_to(root)): digest(path.read_text()) for path in files}
+
+
+def digest(source: str) -> str:
+    """SHA-256 of a migration's code without its layout, comments, and the texts that are in no table."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            node.keywords = [keyword for keyword in node.keywords if keyword.arg not in TEXTS]
+        elif isinstance(node, ast.Dict):  # the options of a model
+            pairs = zip(node.keys, node.values, strict=True)
+            shown = [(key, value) for key, value in pairs if not (isinstance(key, ast.Constant) and key.value in TEXTS)]
+            node.keys, node.values = [key for key, _ in shown], [value for _, value in shown]
+    return hashlib.sha256(ast.unparse(tree).encode()).hexdigest()
 
 
 def faults(root: Path) -> list[str]:

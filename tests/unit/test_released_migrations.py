@@ -36,3 +36,16 @@ def test_a_release_notes_the_new_migrations_alone(checkout: Path) -> None:
     release(checkout, "0.2.0")
     (checkout / FIRST.with_name("0002_more.py")).write_text("second = 2\n")
     assert "0002_more.py was edited, but 0.2.0" in faults(checkout)[0]
+
+
+def test_texts_that_are_in_no_table_may_be_edited(checkout: Path) -> None:
+    """A table is made of everything else."""
+    code = (
+        'field = CharField({0!r}, max_length={1}, help_text={2!r})\nmodel = {{"options": {{"verbose_name": {2!r}}}}}\n'
+    )
+    (checkout / FIRST.with_name("0002_more.py")).write_text(code.format("a", 9, "Empty: none."))
+    release(checkout, "0.2.0")
+    (checkout / FIRST.with_name("0002_more.py")).write_text("# Read again.\n" + code.format("a", 9, "Leave it empty."))
+    assert faults(checkout) == []
+    (checkout / FIRST.with_name("0002_more.py")).write_text(code.format("a", 10, "Empty: none."))
+    assert "0002_more.py was edited, but 0.2.0" in faults(checkout)[0]

@@ -5,6 +5,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from competitions.disclosure.scores import smoke_scores
 from competitions.disclosure.slices import ShownSlice
 from competitions.factsheets.models import Question
 from competitions.leaderboards.reading.results import ScoredSubmission, known_results
@@ -174,7 +175,8 @@ class RunOut(serializers.ModelSerializer[Run]):
             "gpu_hours_at": position and position.goes_on_at,
             "budget": use and asdict(use),
         }
-        return _answer(self.Meta.fields, run, values | {"smoke_scores": run.scores if run.is_smoke else {}})
+        scores = smoke_scores(self.context["reader"], self.context["phase"], run.scores) if run.is_smoke else {}
+        return _answer(self.Meta.fields, run, values | {"smoke_scores": scores})
 
 
 class VerdictOut(serializers.Serializer[Any]):

@@ -384,7 +384,7 @@ class SubmissionReceipt(SubmissionView):
             {
                 "run": str(run.pk),
                 "task": run.task.name,
-                "receipt": disclosed_receipt(self.reader, submission.phase, run.receipt, is_smoke=run.is_smoke),
+                "receipt": disclosed_receipt(self.reader, submission.phase, run.receipt, run=run),
             }
             for run in submission.runs.all()
         ]

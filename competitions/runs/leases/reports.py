@@ -235,7 +235,14 @@ def _require_outputs(arrived: Mapping[str, str], announced: Mapping[str, str]) -
 
 
 def _end_run(run: Run, result: Result, outputs: dict[str, str], now: datetime) -> State:
-    """The run's end by the participant's, the organizer's or nobody's fault."""
+    """The run's end by the participant's, the organizer's or nobody's fault.
+
+    Raises `InvalidResult` for scores of a worker that never scores: then nothing changes.
+    """
+    if result.target == State.FINISHED and _only_ingests(run):
+        raise InvalidResult(
+            "'outcome' is 'finished', but this worker was started for ingestion alone: it is 'ingested'."
+        )
     # What is refused before a container starts says nothing of the host.
     if result.stages or result.target == State.FINISHED:
         _clear_worker_faults(run)
@@ -260,6 +267,10 @@ def _end_run(run: Run, result: Result, outputs: dict[str, str], now: datetime) -
     return result.target
 
 
+def _only_ingests(run: Run) -> bool:
+    return run.worker is not None and run.worker.role == ComputeWorker.Role.INGESTION
+
+
 def _clear_worker_faults(run: Run) -> None:
     """Its failures are no longer in a row."""
     if run.worker is not None and run.worker.infrastructure_failures:
@@ -271,10 +282,8 @@ def _end_ingestion(run: Run, result: Result, outputs: dict[str, str], now: datet
 
     Raises `InvalidResult` when this was not asked for, or the predictions have not arrived: then nothing changes.
     """
-    is_asked = (
-        run.worker is not None and run.worker.role == ComputeWorker.Role.INGESTION and run.ingested_attempt is None
-    )
-    if not is_asked or "predictions.zip" not in outputs:
+    is_wanted = _only_ingests(run) and run.ingested_attempt is None
+    if not is_wanted or "predictions.zip" not in outputs:
         raise InvalidResult("'outcome' is 'ingested', but this run has no predictions or was to be scored, too.")
     _clear_worker_faults(run)
     record_attempt(run, outcome=State.QUEUED, reason="", detail="ingested", now=now)

@@ -46,9 +46,13 @@ Address = Callable[[FileRole, StoredFile], str]  # where a file is fetched
 
 def job_for(run: Run) -> Job:
     """The answer to a successful claim. The run must be leased."""
-    role = run.worker.role if run.worker else ComputeWorker.Role.BOTH
-    stages = [stage for stage in stages_left(run) if role != ComputeWorker.Role.INGESTION or stage.step == Step.FIRST]
-    return planned_job(run, stages, JobFiles(run_files(run), lambda _, stored: _signed(run, stored)))
+    return planned_job(run, stages_for_worker(run), JobFiles(run_files(run), lambda _, stored: _signed(run, stored)))
+
+
+def stages_for_worker(run: Run) -> list[StagePlan]:
+    """The stages that the run's worker is given: one that ingests alone never gets what scoring needs."""
+    is_ingesting = run.worker is not None and run.worker.role == ComputeWorker.Role.INGESTION
+    return [stage for stage in stages_left(run) if not is_ingesting or stage.step == Step.FIRST]
 
 
 @dataclass(frozen=True)
@@ -88,9 +92,9 @@ def planned_job(run: Run, stages: Sequence[StagePlan], files: JobFiles) -> Job:
 
 
 def file_urls(run: Run) -> dict[str, str]:
-    """Fresh URLs by digest of every input of the run, for a transfer that outlived the first ones."""
+    """Fresh URLs by digest of every input that the run's worker is given, for a transfer that outlived the first ones."""
     files = run_files(run)
-    mounts = [mount for stage in stages_left(run) for mount in stage.mounts if isinstance(mount, PlannedFile)]
+    mounts = [mount for stage in stages_for_worker(run) for mount in stage.mounts if isinstance(mount, PlannedFile)]
     stored = [files[role][0] for role in (*(mount.file for mount in mounts), FileRole.IMAGE) if role in files]
     return {file.sha256: _signed(run, file) for file in stored}
 

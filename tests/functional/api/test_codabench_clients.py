@@ -25,9 +25,9 @@ from competitions.runs.models import RunOutput
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind
 from competitions.teams.models import Registration, Team
-from competitions.teams.services import register
+from competitions.teams.services import find_team, register
 from tests.background import run_background
-from tests.permissions import body_text
+from tests.permissions import body_text, user_client
 from tests.scenario import Scenario, person, prediction_bytes, scenario, zip_bytes
 
 FORM = "application/x-www-form-urlencoded"
@@ -292,6 +292,15 @@ def test_quotas_and_dates_hold_for_robots_as_for_everybody(site: Scenario, phase
     assert "Your team has used the one submission for today." in reason
     Phase.objects.filter(pk=phase.pk).update(closes_at=site.now)
     assert "closed on" in robot.submit(phase, zip_bytes({"answer.txt": "2"}))
+
+
+def test_to_ask_if_one_may_submit_makes_no_team(site: Scenario) -> None:
+    """A link would make one for whoever follows it."""
+    who = person()
+    register(user=who, competition=site.competition, rules_version=1, now=site.now)
+    answer = user_client(who).get(f"/api/can_make_submission/{site.phase.pk}/")
+    assert answer.json() == {"can": True, "reason": None}
+    assert find_team(who, site.competition) is None
 
 
 def test_sealed_scores_are_sealed_for_robots(site: Scenario, robot: Script) -> None:

@@ -274,7 +274,11 @@ def test_who_takes_part_downloads_what_is_offered_and_no_reference_data(site: Sc
     assert answer.status_code == 200
     answer.close()
     assert member.get(f"/datasets/download/{labels.key}/").status_code == 404
-    assert token_client(site, person()).get(f"/datasets/download/{program.key}/").status_code == 404
+    refused = token_client(site, person()).get(f"/datasets/download/{program.key}/")
+    assert (refused.status_code, refused.json()["code"]) == (403, "not_registered")
+    rules_publish(competition=site.competition, text="New rules: do not pass it on.", now=site.now)
+    refused = member.get(f"/datasets/download/{program.key}/")
+    assert (refused.status_code, refused.json()["code"]) == (403, "rules_changed")
     rows = organizer.get("/api/datasets/", {"type": "reference_data"}).json()["results"]
     assert str(labels.key) in {row["key"] for row in rows}
     by_key = organizer.get(f"/api/datasets/{labels.key}/").json()

@@ -41,6 +41,7 @@ from competitions.disclosure.scores import (
     may_see_that_it_counts,
     visible_columns,
 )
+from competitions.runs.models import Run
 from competitions.submissions.states import Reason
 from scoring.errors import CODES
 from tests.scenario import NOON, Scenario, person
@@ -128,8 +129,8 @@ def test_exact_scores_are_given_of_open_boards_that_say_so(site: Scenario) -> No
 def test_of_a_smoke_run_everything_is_public(site: Scenario, readers: Readers) -> None:
     reader = readers()["member"]
     assert set(visible_streams(reader, site.sealed, is_smoke=True)) == set(LogStream)
-    assert may_download(reader, site.sealed, "scoring.log", is_smoke=True)
-    assert disclosed_receipt(reader, site.sealed, RECEIPT, is_smoke=True) == RECEIPT
+    assert may_download(reader, site.sealed, "scoring.log", run=Run(is_smoke=True))
+    assert disclosed_receipt(reader, site.sealed, RECEIPT, run=Run(is_smoke=True)) == RECEIPT
 
 
 def test_after_the_reveal_everybody_sees_board_and_manifest(site: Scenario, readers: Readers) -> None:
@@ -200,8 +201,26 @@ def test_detailed_results_wait_for_the_competitions_wish_and_every_sealed_board(
     board_with(site.phase, is_hidden=True)
     assert not shown()
     board_with(site.phase, is_hidden=False)
-    Leaderboard.objects.create(phase=site.phase, key="final", title="Final", index=1, visibility="sealed")
+    further = Leaderboard.objects.create(phase=site.phase, key="final", title="Final", index=1, is_hidden=True)
+    assert not shown(), "it may quote the scores of each board of the phase"
+    Leaderboard.objects.filter(pk=further.pk).update(is_hidden=False)
+    assert shown()
+    Leaderboard.objects.filter(pk=further.pk).update(visibility="sealed")
     assert not shown()
+
+
+def test_detailed_results_on_a_teams_dataset_are_for_organizers(site: Scenario, readers: Readers) -> None:
+    """They may quote that team's labels; a digest of them would let these be guessed."""
+    cell, receipt = Run(fills_board=True), {"outputs": {"detailed_results.html": "0" * 64, "predictions.zip": "1" * 64}}
+
+    def may_have(reader: Reader, run: Run) -> bool:
+        shown = "detailed_results.html" in disclosed_receipt(reader, site.phase, receipt, run=run)["outputs"]
+        assert may_download(reader, site.phase, "detailed_results.html", run=run) == shown
+        return shown
+
+    assert those(readers(), lambda reader: may_have(reader, cell)) == set(KINDS[2:])
+    assert those(readers(), lambda reader: may_have(reader, Run())) == set(KINDS)
+    assert may_download(readers()["member"], site.phase, "predictions.zip", run=cell)
 
 
 def test_logs_of_programs_are_shown_while_sealed_where_organizers_say_so(site: Scenario, readers: Readers) -> None:

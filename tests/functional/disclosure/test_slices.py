@@ -156,7 +156,7 @@ def test_nobody_downloads_them_or_learns_their_digest(site: Scenario) -> None:
     for person in (site.member(), site.organizer):
         reader = Reader(person, site.now)
         assert not may_download(reader, site.phase, SLICES)
-        assert not may_download(reader, site.phase, SLICES, is_smoke=True)
+        assert not may_download(reader, site.phase, SLICES, run=Run(is_smoke=True))
         assert user_client(person).get(f"/submissions/{submission.pk}/outputs/{SLICES}/").status_code == 404
         assert SLICES not in page(user_client(person), submission)
         assert disclosed_receipt(reader, site.phase, {"outputs": {SLICES: "0" * 64}})["outputs"] == {}

@@ -12,6 +12,9 @@ from competitions.resources.storage import store_bytes
 from competitions.runs.leases import reports
 from competitions.runs.leases.reports import InvalidResult, Result
 from competitions.runs.models import Attempt, Run, RunEvent, RunOutput
+from competitions.runs.services import submission_cancel
+from competitions.runs.worker_api.jobs import file_urls, job_for
+from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind, Reason, State
 from tests.scenario import Scenario, lease
 from workers.protocol.plan import Needs
@@ -122,6 +125,36 @@ def test_ingested_code_waits_for_a_worker_that_scores(site: Scenario) -> None:
     assert event.at == attempt.ended_at == site.now + timedelta(minutes=1)
     assert (attempt.run_id, attempt.outcome, attempt.reason, attempt.detail) == (run.pk, State.QUEUED, "", "ingested")
     assert failures(run.worker) == 0
+
+
+def test_code_that_is_cancelled_while_it_waits_for_scoring_is_charged(site: Scenario) -> None:
+    """It has read the hidden input: otherwise a team would run on it as often as it likes."""
+    run = claimed(site, ComputeWorker.Role.INGESTION)
+    reports.run_heartbeat(**lease(run), state=State.INGESTING, meters={}, now=site.now)
+    arrived(run, "predictions.zip")
+    answer(site, run, INGESTED)
+    submission_cancel(submission=run.submission, actor="user:a", now=site.now)
+    submission = Submission.objects.get()
+    assert (submission.status, submission.is_charged) == (State.CANCELLED, True)
+
+
+def test_a_worker_that_only_ingests_reports_no_score(site: Scenario) -> None:
+    run = claimed(site, ComputeWorker.Role.INGESTION)
+    before = Run.objects.values().get(pk=run.pk)
+    with pytest.raises(InvalidResult, match="started for ingestion alone"):
+        answer(site, run, Result(target=State.FINISHED, scores={"mae": 0.0}))
+    assert Run.objects.values().get(pk=run.pk) == before
+    failed = Result(target=State.FAILED, reason=Reason.PROGRAM_ERROR, code="exit_code", detail="Status 3.")
+    assert answer(site, run, failed) == State.FAILED
+
+
+def test_a_worker_that_only_ingests_gets_no_address_of_a_label(site: Scenario) -> None:
+    for role, gets_labels in ((ComputeWorker.Role.INGESTION, False), (ComputeWorker.Role.BOTH, True)):
+        run = claimed(site, role)
+        assert run.task.reference_data is not None
+        labels = run.task.reference_data.file.sha256
+        assert run.submission.file.sha256 in file_urls(run)
+        assert (labels in job_for(run).model_dump_json(), labels in file_urls(run)) == (gets_labels, gets_labels)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.test import Client
 
 from accounts.models import User
-from competitions.catalog.models import Phase, Task
+from competitions.catalog.models import Column, Phase, Task
 from competitions.catalog.readiness import competition_warnings
 from competitions.leaderboards.models import Score
 from competitions.resources.models import StoredFile
@@ -27,6 +27,7 @@ from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import Kind, Reason, State
 from tests.answers import read_result
 from tests.background import run_background
+from tests.permissions import user_client
 from tests.refusals import refuses
 from tests.scenario import CODE, Scenario, lease, person, resource, zip_bytes
 from tests.smoke import with_smoke_run
@@ -196,6 +197,38 @@ def test_a_cancelled_submission_goes_no_further_than_its_smoke_run(site: Scenari
     reports.run_complete(**lease(run), result=read_result(PASSED, columns=["mae"]), now=site.now)
     submission.refresh_from_db()
     assert (submission.status, submission.is_charged, submission.runs.count()) == (State.CANCELLED, False, 1)
+
+
+def test_what_is_cancelled_in_its_smoke_run_is_charged_once_the_free_ones_are_used(
+    site: Scenario, phase: Phase, settings: Any
+) -> None:
+    settings.SMOKE_RUNS_PER_DAY = 1
+    charged = []
+    for _ in range(2):
+        submission = code(site)
+        run = site.claim()
+        reports.run_heartbeat(**lease(run), state=State.INGESTING, meters={}, now=site.now)
+        submission_cancel(submission=submission, actor="user:a", now=site.now)
+        reports.run_complete(**lease(run), result=read_result(PASSED, columns=["mae"]), now=site.now)
+        submission.refresh_from_db()
+        charged.append(submission.is_charged)
+    assert charged == [False, True]
+    waits = code(site)
+    submission_cancel(submission=waits, actor="user:a", now=site.now)
+    waits.refresh_from_db()
+    assert not waits.is_charged, "it had not begun"
+
+
+def test_the_scores_of_a_smoke_run_name_no_hidden_column(site: Scenario, phase: Phase) -> None:
+    board = phase.leaderboards.get()
+    Column.objects.create(leaderboard=board, key="secret", title="S", sorting="asc", index=1, is_hidden=True)
+    submission = code(site)
+    site.answer(submission, {"outcome": "finished", "scores": {"mae": 0.5, "secret": 0.77}})
+    pages = [f"/submissions/{submission.pk}/", f"/api/v1/submissions/{submission.pk}/"]
+    for user, sees_it in ((site.member(), False), (site.organizer, True)):
+        answers = [user_client(user).get(page).content.decode() for page in pages]
+        assert all("mae" in answer for answer in answers)
+        assert ["secret" in answer for answer in answers] == [sees_it, sees_it]
 
 
 def test_an_organizer_runs_again_what_failed_there(site: Scenario, phase: Phase) -> None:

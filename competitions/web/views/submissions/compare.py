@@ -131,7 +131,9 @@ def _meters(first: Run, second: Run) -> list[Line]:
 
 def _receipts(first: Run, second: Run, reader: Reader, submission: Submission) -> list[Line]:
     """Differences of the receipts, by the path of each value."""
-    receipts = [dict(_leaves(disclosed_receipt(reader, submission.phase, run.receipt))) for run in (first, second)]
+    receipts = [
+        dict(_leaves(disclosed_receipt(reader, submission.phase, run.receipt, run=run))) for run in (first, second)
+    ]
     paths = list(dict.fromkeys([*receipts[0], *receipts[1]]))
     lines = (Line(path, receipts[0].get(path, ""), receipts[1].get(path, "")) for path in paths)
     return [line for line in lines if line.differs][:MOST_DIFFERENCES]

@@ -25,6 +25,7 @@ from competitions.disclosure.outputs import (
 )
 from competitions.disclosure.readers import Reader, reader_for
 from competitions.disclosure.receipts import disclosed_receipt
+from competitions.disclosure.scores import smoke_scores
 from competitions.factsheets.models import Question
 from competitions.factsheets.services import fact_sheet_questions
 from competitions.leaderboards.picks import may_choose, pick_add, pick_remove
@@ -140,11 +141,12 @@ def _detail_context(request: HttpRequest, submission: Submission, reader: Reader
 def _run_context(reader: Reader, submission: Submission, run: Run, progress: Progress) -> dict[str, object]:
     phase = submission.phase
     streams = visible_streams(reader, phase, is_smoke=run.is_smoke)
-    receipt = disclosed_receipt(reader, phase, run.receipt, is_smoke=run.is_smoke)
+    receipt = disclosed_receipt(reader, phase, run.receipt, run=run)
     history = run_history(run, run.queued_at if run.fills_board else submission.created_at)
     whole = projected_whole(run, phase)
     return {
         "run": run,
+        "smoke_scores": smoke_scores(reader, phase, run.scores) if run.is_smoke else {},
         "smoke_limit_s": time_limit_s(run, phase) if run.is_smoke else None,
         "whole": whole,
         "whole_verdict": whole.verdict(phase.time_limit_s) if whole else "",
@@ -192,8 +194,7 @@ def fact_sheet(request: HttpRequest, pk: int) -> HttpResponse:
 def _files(reader: Reader, submission: Submission, run: Run) -> dict[str, object]:
     """Files of the newest attempt that this reader may have; the page with details is kept apart."""
     outputs = list(run.outputs.filter(attempt__in=run.attempts_shown))
-    phase, is_smoke = submission.phase, run.is_smoke
-    shown = [output for output in outputs if may_download(reader, phase, output.name, is_smoke=is_smoke)]
+    shown = [output for output in outputs if may_download(reader, submission.phase, output.name, run=run)]
     return {
         "outputs": [output for output in shown if output.name != DETAILED_RESULTS],
         "has_details": any(output.name == DETAILED_RESULTS for output in shown),
@@ -209,7 +210,7 @@ def output(request: HttpRequest, pk: int, name: str) -> HttpResponseBase:
     for run in sorted(submission.runs.all(), key=lambda run: run.is_smoke):
         if str(run.pk) != (chosen or str(run.pk)):
             continue
-        if not may_download(reader, submission.phase, name, is_smoke=run.is_smoke):
+        if not may_download(reader, submission.phase, name, run=run):
             continue
         outputs = RunOutput.objects.filter(run=run, attempt__in=run.attempts_shown, name=name)
         if (output := outputs.select_related("file").last()) is not None:
@@ -271,6 +272,6 @@ def details(request: HttpRequest, pk: int, run_id: UUID) -> HttpResponse:
     """The scoring program's page of details, for a frame in which its scripts reach nothing."""
     submission = find(request, pk)
     run = get_object_or_404(submission.runs, pk=run_id)
-    if not may_download(reader_for(person(request)), submission.phase, DETAILED_RESULTS, is_smoke=run.is_smoke):
+    if not may_download(reader_for(person(request)), submission.phase, DETAILED_RESULTS, run=run):
         raise Http404
     return details_response(run)

@@ -7,12 +7,13 @@ from datetime import timedelta
 from django.test import Client
 from django.urls import reverse
 
-from competitions.catalog.models import Leaderboard, Phase
+from competitions.catalog.models import Competition, Leaderboard, Phase
 from competitions.leaderboards.growing.missing_runs import cells_queue
 from competitions.leaderboards.models import Entry
 from competitions.leaderboards.services import board_rebuild
+from competitions.resources.storage import store_bytes
 from competitions.runs import dispatch, refusals
-from competitions.runs.models import FILLING_PRIORITY
+from competitions.runs.models import FILLING_PRIORITY, RunOutput
 from competitions.runs.services import submission_cancel
 from competitions.runs.worker_api.jobs import job_for
 from competitions.submissions.datasets import dataset_withdraw
@@ -20,6 +21,7 @@ from competitions.submissions.services import submission_disqualify
 from competitions.submissions.states import State
 from core import reconciler
 from tests.growing import cells, joined, order, reconcile, settle, submit_code, submit_dataset, work
+from tests.permissions import user_client
 from tests.refusals import refuses
 from tests.scenario import Scenario
 
@@ -167,3 +169,27 @@ def test_a_round_of_the_reconciler_joins_fills_and_counts(three: Scenario) -> No
     assert reconciler.reconcile(now=three.now)["datasets_count"] == 1
     idle = reconciler.reconcile(now=three.now)
     assert (idle["datasets_joined"], idle["boards_filled"], idle["datasets_count"]) == (0, 0, 0)
+
+
+def test_detailed_results_on_another_teams_dataset_are_given_to_nobody_but_organizers(three: Scenario) -> None:
+    """By the pages, the API and Codabench's addresses: they may quote that team's labels."""
+    Competition.objects.filter(pk=three.competition.pk).update(enable_detailed_results=True)
+    joined(three, three.teams[1])
+    reconcile(three)
+    settle(three, {})
+    cell = cells(submission__team=three.teams[0]).get()
+    labels = store_bytes(b"<p>labels of the other team: 0 1 1 0</p>")
+    RunOutput.objects.create(run=cell, attempt=cell.attempt, name="detailed_results.html", file=labels)
+    number, member = cell.submission_id, user_client(three.teams[0].captain)
+    frame = reverse("web:submission-details", args=[number, cell.pk])
+    addresses = (
+        frame,
+        reverse("web:submission-output", args=[number, "detailed_results.html"]) + f"?run={cell.pk}",
+        f"/api/submissions/{number}/get_detail_result/",
+    )
+    assert [member.get(address).status_code for address in addresses] == [404, 404, 404]
+    assert Client().get(addresses[-1]).status_code == 404
+    assert frame not in member.get(reverse("web:submission", args=[number]) + f"?run={cell.pk}").content.decode()
+    tasks = member.get(f"/api/submissions/{number}/get_details/").json()["tasks"]
+    assert not any(task["detailed_result"] for task in tasks)
+    assert user_client(three.organizer).get(frame).status_code == 200
