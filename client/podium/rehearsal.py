@@ -102,19 +102,16 @@ def rehearse(
         _check_image(own, offer)
         requirements = _write_lock(lock, Path(scratch))
         brought = Brought(zipped, own.weights, own.archive, requirements, own.mirror)
-        run = _run(client, offer, brought, phase=(slug, chosen.slug), calibrate=calibrate)
+        run = _run(client, offer, brought, phase=chosen.slug, calibrate=calibrate)
     site_mirror = offered_mirror(offer) if lock else ""
     require_mirror(run.result, own.mirror or site_mirror)
     verdict = _verdict(offer, run)
     return replace(verdict, remarks=(*verdict.remarks, *_remarks_on_mirror(own.mirror, site_mirror)))
 
 
-def _run(client: Client, offer: SmokeOffer, brought: Brought, *, phase: tuple[str, str], calibrate: bool) -> LocalRun:
-    """Fetch the files of the run, and run it. Raises `InvalidInput`.
-
-    `phase`: the competition's name and its own.
-    """
-    files = _fetch(client, *phase, offered_files(offer), cache_dir() / "files")
+def _run(client: Client, offer: SmokeOffer, brought: Brought, *, phase: str, calibrate: bool) -> LocalRun:
+    """Fetch the files of the run on this phase, and run it. Raises `InvalidInput`."""
+    files = _fetch(client, phase, offered_files(offer), cache_dir() / "files")
     try:
         if calibrate:
             measure(offer, cache_dir())
@@ -178,7 +175,7 @@ def _remarks_on_mirror(used: str, site_mirror: str) -> list[str]:
     return [f"Packages came from {used}, and the site installs from {site_mirror}, which may have other files."]
 
 
-def _fetch(client: Client, slug: str, phase: str, files: Mapping[str, FileRef], folder: Path) -> dict[str, Path]:
+def _fetch(client: Client, phase: str, files: Mapping[str, FileRef], folder: Path) -> dict[str, Path]:
     """Fetch the files, by digest, each once."""
     paths = {}
     for sha256, file in files.items():

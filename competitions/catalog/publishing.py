@@ -87,7 +87,7 @@ def publication_cancel(competition: Competition) -> None:
 
 
 def _mark(warning: ReadinessWarning) -> str:
-    """The same of a warning at another time, however its text counts things."""
+    """A name for a warning that stays the same when a number in its text changes."""
     return f"{warning.code}: {warning.where}"
 
 

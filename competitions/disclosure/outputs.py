@@ -91,7 +91,9 @@ class RunKind(Protocol):
 
 
 def may_download(reader: Reader, phase: Phase, name: str, *, run: RunKind | None = None) -> bool:
-    """True where this person may have a file of that name, of a run that they may see; without `run`, of an ordinary one.
+    """True where this person may have a file of that name, of a run that they may see.
+
+    Without `run` it is an ordinary one.
 
     Nobody gets replicates, losses and slices. The scoring program's output and log go with its live log, the logs of other
     programs with theirs; what the phase hides is for organizers, and so are detailed results on a team's dataset: they may

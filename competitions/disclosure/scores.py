@@ -77,7 +77,7 @@ def hidden_keys(phase: Phase) -> set[str]:
 
 
 def smoke_scores(reader: Reader, phase: Phase, scores: Mapping[str, float]) -> dict[str, float]:
-    """The scores of a smoke run as this reader may have them: without the names of hidden columns, but for organizers."""
+    """The scores of a smoke run: without those of hidden columns, for all but organizers."""
     hidden = set() if reader.organizes(phase) else hidden_keys(phase)
     return {key: value for key, value in scores.items() if key not in hidden}
 

@@ -1,6 +1,7 @@
 """Auto-migration: a phase begins with the submissions that count in the phase before, once."""
 
 from datetime import datetime
+from functools import partial
 
 import structlog
 from django.db import transaction
@@ -11,6 +12,7 @@ from competitions.disclosure.scores import boards_to_carry_over
 from competitions.leaderboards.models import Entry
 from competitions.runs.reruns import submission_migrate
 from competitions.submissions.models import Submission
+from core.reconciler import run_guarded
 
 log = structlog.get_logger(__name__)
 
@@ -18,10 +20,10 @@ log = structlog.get_logger(__name__)
 def phases_migrate(*, now: datetime) -> int:
     """Carry submissions into every phase that has begun and wants it; returns how many.
 
-    Safe to run twice, or at once.
+    Safe to run twice, or at once; a phase that fails holds up no other.
     """
     begun = Phase.objects.filter(auto_migrate_to_this_phase=True, migrated_at=None, opens_at__lte=now)
-    return sum(phase_migrate(phase=phase, now=now) for phase in begun)
+    return sum(run_guarded("submissions_migrated", partial(phase_migrate, phase=phase), now=now) for phase in begun)
 
 
 @transaction.atomic

@@ -122,7 +122,7 @@ def amending(boards: Sequence[Leaderboard], team: Team | None, *, reason: str, n
 def _rows(board: Leaderboard, team: Team | None) -> manifest.Document:
     """The part of a board that a change of this team may change; without a team, all of it.
 
-    That are its rows, or all of them where ranks are averaged over datasets.
+    Those are its rows, or all rows where ranks are averaged over datasets.
     """
     if team is None:  # read anew, because its columns may have changed
         return board_document(Leaderboard.objects.select_related("phase__competition").get(pk=board.pk))

@@ -3,6 +3,7 @@
 import secrets
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Final
 
 import structlog
@@ -23,6 +24,7 @@ from competitions.notifications.models import Kind
 from competitions.notifications.services import notify
 from competitions.submissions.models import Submission
 from competitions.submissions.states import LIVE
+from core.reconciler import run_guarded
 from core.refusals import Conflict, Refusal, RefusalKind
 from files.manifest import commitment_leaves, leaves_digest
 
@@ -111,7 +113,10 @@ def committed_boards(phase: Phase) -> list[Leaderboard]:
 
 
 def commit_closed_boards(*, now: datetime) -> int:
-    """For the reconciler: commit to every sealed board of closed and scored phases; returns how many."""
+    """For the reconciler: commit to every sealed board of closed and scored phases; returns how many.
+
+    A board that fails holds up no other.
+    """
     closed = Phase.objects.filter(closes_at__lte=now, leaderboards__commitment=None)
     waiting = phases_under_seal().filter(pk__in=closed.values("pk"))
     done = 0
@@ -119,12 +124,12 @@ def commit_closed_boards(*, now: datetime) -> int:
         if unscored(phase) or not phase.is_settled(now):
             continue
         for board in sealed_boards(phase):
-            done += _commit_once(board, now)
+            done += run_guarded("boards_committed", partial(_commit_once, board), now=now)
     return done
 
 
 @transaction.atomic
-def _commit_once(board: Leaderboard, now: datetime) -> bool:
+def _commit_once(board: Leaderboard, *, now: datetime) -> bool:
     """Two reconcilers at once make one commitment: the second finds it under the board's lock."""
     Leaderboard.objects.select_for_update().get(pk=board.pk)
     if Commitment.objects.filter(leaderboard=board).exists():
@@ -159,13 +164,17 @@ def reveal_preview(phase: Phase, *, now: datetime) -> RevealPreview:
 
 
 def reveal_planned(*, now: datetime) -> int:
-    """For the reconciler: reveal what is due, once no further upload can count and all is scored."""
+    """For the reconciler: reveal what is due, once no further upload can count and all is scored.
+
+    A phase that fails holds up no other.
+    """
     due = Phase.objects.filter(reveal_at__lte=now, revealed_at=None, closes_at__lte=now)
-    return sum(_reveal_due(phase, now) for phase in due if phase.is_settled(now))
+    settled = [phase for phase in due if phase.is_settled(now)]
+    return sum(run_guarded("phases_revealed", partial(_reveal_due, phase), now=now) for phase in settled)
 
 
 @transaction.atomic
-def _reveal_due(phase: Phase, now: datetime) -> bool:
+def _reveal_due(phase: Phase, *, now: datetime) -> bool:
     locked = Phase.objects.select_for_update().get(pk=phase.pk)
     if locked.revealed_at is not None or not locked.holds_sealed_scores or unscored(locked):
         return False

@@ -308,7 +308,10 @@ def upload_whole(
 def take_upload(
     user: User, file: UploadedFile[Any] | None, now: datetime, *, key: UUID | None = None, is_environment: bool = False
 ) -> Upload:
-    """The finished upload with this key, else one of the request's file. Raises `NO_FILE` or 404."""
+    """The upload with this key, which may be unfinished, else one of the request's file.
+
+    Raises `NO_FILE` or 404.
+    """
     if key:
         return get_object_or_404(Upload.objects.select_related("file"), key=key, user=user)
     if file is None:

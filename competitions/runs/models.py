@@ -23,7 +23,7 @@ NEVER: Final = datetime(1970, 1, 1, tzinfo=UTC)  # sorts before every turn
 
 
 class Run(models.Model):
-    """One submission on one task. Only `run_move` writes `state`; a lost worker raises `attempt`."""
+    """One submission on one task. `runs.transitions` alone writes `state`; a lost worker raises `attempt`."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="runs")
@@ -148,7 +148,7 @@ class TeamTurn(models.Model):
 
 
 class RunEvent(models.Model):
-    """One line of a run's history; written by `run_move` alone."""
+    """One line of a run's history: a move between states, or to another queue."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="events")
     attempt = models.PositiveSmallIntegerField()

@@ -26,7 +26,8 @@ from scoring.formats.layouts import official_filename
 from scoring.tables.reading.file_types import is_table_name
 from scoring.tables.schema import TableSchema
 
-MAX_TEXT_BYTES: Final = 256 * 1024 * 1024
+MAX_TEXT_BYTES: Final = 64 * 1024 * 1024
+MAX_LINES: Final = 1_000_000  # they are compared in Python, and other work waits meanwhile
 MAX_PAIRS: Final = 400  # of a plot
 # Damaged, or encrypted.
 UNREADABLE: Final = (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError)
@@ -235,6 +236,9 @@ def _lines(path: Path) -> Arrays:
         if sum(info.file_size for info in infos) > MAX_TEXT_BYTES:
             raise CannotCompare(f"The files are larger than {MAX_TEXT_BYTES:,} bytes together.")
         try:
-            return {info.filename: np.array(archive.read(info).splitlines() or [b""], dtype=object) for info in infos}
+            texts = {info.filename: archive.read(info) for info in infos}
         except UNREADABLE as error:
             raise CannotCompare(f"The zip cannot be read: {error}") from error
+    if sum(text.count(b"\n") + text.count(b"\r") for text in texts.values()) > MAX_LINES:
+        raise CannotCompare(f"The files have more than {MAX_LINES:,} lines together.")
+    return {name: np.array(text.splitlines() or [b""], dtype=object) for name, text in texts.items()}

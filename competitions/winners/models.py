@@ -169,7 +169,7 @@ class Place(models.Model):
 
 
 class PlaceEvent(models.Model):
-    """One line of a place's history; written by `place_move` alone."""
+    """One line of a place's history: its invitation, a move between states, or more time."""
 
     place = models.ForeignKey(Place, on_delete=models.CASCADE, related_name="events")
     source = models.CharField(max_length=10, choices=State, blank=True)

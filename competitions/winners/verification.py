@@ -2,6 +2,7 @@
 
 from dataclasses import asdict
 from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -27,6 +28,7 @@ from competitions.winners.gaps import score_gaps
 from competitions.winners.lanes import baseline_pairs, distance_to_next, run_baseline
 from competitions.winners.models import Lane, Place, State
 from competitions.winners.services import actor_name, locked_place, place_move
+from core.reconciler import run_guarded
 
 log = structlog.get_logger(__name__)
 
@@ -87,14 +89,18 @@ def _with_this_run(comparison: dict[str, Any]) -> list[dict[str, object]]:
 
 
 def compare_finished(*, now: datetime) -> int:
-    """For the reconciler: compare what the ended verification runs made. Returns how many."""
+    """For the reconciler: compare what the ended verification runs made; returns how many.
+
+    A place that fails holds up no other.
+    """
     waiting = Place.objects.filter(
         Q(check_run=None) | Q(check_run__status__in=FINAL),
         Q(lane__baseline_run=None) | Q(lane__baseline_run__status__in=FINAL),
         state=State.VERIFYING,
         verification__status__in=FINAL,
     )
-    return sum(verification_compare(key=key, now=now) for key in list(waiting.values_list("key", flat=True)))
+    keys = list(waiting.values_list("key", flat=True))
+    return sum(run_guarded("winners_compared", partial(verification_compare, key=key), now=now) for key in keys)
 
 
 def verification_compare(*, key: UUID, now: datetime) -> bool:

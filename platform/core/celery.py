@@ -4,8 +4,10 @@ Losing, repeating or reordering messages changes nothing but latency. So nothing
 no results, no late acknowledgement, no message that is held for as long as a run lasts.
 """
 
-from typing import Final
+import time
+from typing import Any, Final
 
+import structlog
 from celery import Celery
 from celery.exceptions import OperationalError as CeleryOperationalError
 from django.conf import settings
@@ -28,6 +30,8 @@ def broker_config(url: str) -> dict[str, object]:
 
 # A broker that is gone, or that takes nothing, such as a Redis whose disk is full.
 BROKER_AWAY: Final = (OperationalError, CeleryOperationalError, RedisError, OSError)
+ASKED_AGAIN_AFTER_S: Final = 5.0
+log = structlog.get_logger(__name__)
 app = Celery("podium", include=["core.background.jobs"])
 app.conf.update(
     **broker_config(settings.BROKER_URL),
@@ -41,3 +45,26 @@ app.conf.update(
     worker_hijack_root_logger=False,
     broker_connection_retry_on_startup=True,
 )
+
+
+class Broker:
+    """The broker, as this process last met it.
+
+    Each message to one that is frozen takes its time-out, and the reconciler may have hundreds to send, such as one for each mail. So
+    after one that failed none is tried for a while.
+    """
+
+    away_until = 0.0  # by the monotonic clock
+
+    @classmethod
+    def send(cls, task: str, *, queue: str, **options: Any) -> bool:
+        """Send one message; False, with a log entry, while the broker is unreachable or refuses it."""
+        if time.monotonic() < cls.away_until:
+            return False
+        try:
+            app.send_task(task, queue=queue, **options)
+        except BROKER_AWAY as error:
+            log.warning("message_not_sent", task=task, queue=queue, error=str(error))
+            cls.away_until = time.monotonic() + ASKED_AGAIN_AFTER_S
+            return False
+        return True

@@ -1,4 +1,4 @@
-"""Fails where a migration of a released version is gone or does something else: sites that ran it never do again.
+"""Fails where a migration of a released version is gone or edited: sites that ran it never do again.
 
 Help texts and labels of fields and models may be edited: they are in no table.
 

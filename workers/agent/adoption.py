@@ -31,11 +31,10 @@ class RunStatus(IntEnum):
 class Adoption:
     """Takes over the runs in a worker's folder."""
 
-    def __init__(self, worker: Worker, slots: Sequence[Slot], held: HeldRuns, drain: Callable[[], None]) -> None:
+    def __init__(self, worker: Worker, slots: Sequence[Slot], held: HeldRuns) -> None:
         self._worker = worker
         self._slots = slots
         self._held = held
-        self._drain = drain
 
     def threads(self) -> list[threading.Thread]:
         """A thread for each run, not started yet. The runs are held from now on.
@@ -56,7 +55,7 @@ class Adoption:
             log.warning("run_folder_unreadable", lease=lease, detail=str(error)[:200])
             remove_run_folder(self._worker.runs / lease)
             return None
-        return RunHandling(self._slot_for(folder), job, self._held, self._drain, folder)
+        return RunHandling(self._slot_for(folder), job, self._held, folder)
 
     def _slot_for(self, folder: RunFolder) -> Slot:
         """The slot with the run's GPU; without a GPU, the slot that the run was claimed for."""

@@ -151,7 +151,7 @@ class Service:
         if self._config.broker:
             stopping = self._worker.stopping
             WakeupListener(self._config.broker, registered.wakeup_queue, self._wakeups, stopping).start()
-        lanes = [Lane(slot, claimer, self._held, self.stop, n) for slot in self._slots for n in range(LANES)]
+        lanes = [Lane(slot, claimer, self._held, n) for slot in self._slots for n in range(LANES)]
         for lane in lanes:
             lane.start()
         log.info("worker_ready", worker=self._worker.name, count=len(self._slots))
@@ -222,7 +222,7 @@ class Service:
     def _adopt_all(self) -> None:
         """Go on with what a predecessor left; limits of time hold while the site is away."""
         self._worker.site_reached.clear()
-        for thread in Adoption(self._worker, self._slots, self._held, self.stop).threads():
+        for thread in Adoption(self._worker, self._slots, self._held).threads():
             thread.start()
 
     def _wind_down(self) -> None:

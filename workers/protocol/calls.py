@@ -181,7 +181,6 @@ class HeartbeatAnswer(Message):
     """`files`: renewed addresses by digest, while files are still being fetched."""
 
     action: Action = Action.CONTINUE
-    drain: bool = False
     lease_expires_at: str | None = None
     files: dict[str, str] = {}
 

@@ -1,7 +1,7 @@
 """Adds checked datasets to the board: each as a task, with input and reference data apart."""
 
-import zipfile
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +16,7 @@ from competitions.submissions.datasets import datasets_changed
 from competitions.submissions.file_checks.layouts import divided
 from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.states import Kind, State
+from core.reconciler import run_guarded
 
 log = structlog.get_logger(__name__)
 MAX_NAME: Final = 60
@@ -39,15 +40,14 @@ def waiting_datasets() -> QuerySet[Submission]:
 def datasets_join(*, now: datetime) -> int:
     """For the reconciler: add each checked dataset to its board once; returns how many.
 
-    Safe to run twice, or at once.
+    Safe to run twice, or at once; one that fails holds up no other.
     """
-    joined = 0
-    for submission in waiting_datasets().select_related("phase", "file"):
-        try:
-            joined += dataset_join(submission=submission, now=now) is not None
-        except (OSError, zipfile.BadZipFile):  # of the storage; it waits, and the others do not
-            log.exception("dataset_not_joined", submission=submission.pk)
-    return joined
+    waiting = waiting_datasets().select_related("phase", "file")
+    return sum(run_guarded("datasets_joined", partial(_join, submission), now=now) for submission in waiting)
+
+
+def _join(submission: Submission, *, now: datetime) -> bool:
+    return dataset_join(submission=submission, now=now) is not None
 
 
 def dataset_join(*, submission: Submission, now: datetime) -> Dataset | None:

@@ -87,7 +87,8 @@ def _require_tried(draft: CompetitionDraft) -> None:
     if not draft.is_up_to_date:
         raise NOT_BUILT()
     require_complete(draft)  # what was read in a file since the build may contradict an answer
-    if draft.trial.status != State.FINISHED if draft.trial else draft.is_tried:
+    is_scored = draft.trial.status == State.FINISHED if draft.trial else not draft.is_tried
+    if not is_scored:
         raise NotReady("the trial has not been scored. Wait for it, or look at what it says")
 
 

@@ -72,7 +72,8 @@ def _waiting_rows(competition: Competition, now: datetime) -> Iterator[Attention
         yield Attention(text, listed("submissions", State.UNSTARTED), "Start")
     waiting = Registration.objects.filter(competition=competition, state=Registration.State.PENDING)
     if count := waiting[:MOST_COUNTED].count():
-        text = f"{_count_words(count, 'person', 'people')} wait for you to approve their registration."
+        wait = "waits" if count == 1 else "wait"
+        text = f"{_count_words(count, 'person', 'people')} {wait} for you to approve their registration."
         yield Attention(text, listed("registrations", "pending"), "Decide")
 
 

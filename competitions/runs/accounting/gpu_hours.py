@@ -70,7 +70,7 @@ def allowances(queue: Queue, *, now: datetime) -> dict[int, GpuAllowance]:
 
 
 def allowance(competition: Competition, *, now: datetime) -> GpuAllowance:
-    """Of a competition on its own queue, in the present month; also without a limit."""
+    """The GPU hours of a competition on its own queue in this month, whether or not they are limited."""
     limited = allowances(competition.queue, now=now).get(competition.pk)
     return limited or GpuAllowance(0.0, competition.queue.gpu_hours_per_competition)
 

@@ -92,7 +92,7 @@ def planned_job(run: Run, stages: Sequence[StagePlan], files: JobFiles) -> Job:
 
 
 def file_urls(run: Run) -> dict[str, str]:
-    """Fresh URLs by digest of every input that the run's worker is given, for a transfer that outlived the first ones."""
+    """Fresh URLs by digest of what the run's worker is given, where a transfer outlived the first ones."""
     files = run_files(run)
     mounts = [mount for stage in stages_for_worker(run) for mount in stage.mounts if isinstance(mount, PlannedFile)]
     stored = [files[role][0] for role in (*(mount.file for mount in mounts), FileRole.IMAGE) if role in files]

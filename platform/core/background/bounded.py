@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -140,6 +141,10 @@ def _child(work: Callable[[], Any], bounds: Bounds, writer: int) -> NoReturn:
     except MemoryError:
         os.write(writer, b'{"over": "memory"}')
         code = 0
+    except Exception:
+        traceback.print_exc()  # in the log of the process that asked for it, which learns the exit code alone
+        sys.stderr.flush()
+        raise
     finally:
         os._exit(code)
 

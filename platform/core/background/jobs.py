@@ -22,7 +22,7 @@ from django.db.models import F, Min, QuerySet
 from django.utils import timezone
 
 from core.background.rows import Claim, unclaimed
-from core.celery import BROKER_AWAY, app
+from core.celery import Broker, app
 from core.models import Turn
 
 TRIED: Final = 20  # other processes may take the first ones at the same time
@@ -201,12 +201,7 @@ def resend(*, now: datetime) -> int:
 
 
 def _wake(queue: Queue) -> bool:
-    try:
-        app.send_task(TASK, args=[queue.value], queue=queue.value, expires=10 * settings.BACKGROUND_LEASE_S)
-    except BROKER_AWAY as error:
-        log.warning("background_not_sent", queue=queue.value, error=str(error))
-        return False
-    return True
+    return Broker.send(TASK, queue=queue.value, args=[queue.value], expires=10 * settings.BACKGROUND_LEASE_S)
 
 
 @app.task(name=TASK)

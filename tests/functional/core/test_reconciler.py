@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from types import SimpleNamespace
@@ -18,6 +19,7 @@ from competitions.runs.models import Run
 from competitions.runs.queue import ranking
 from competitions.submissions.states import State
 from core import reconciler as service
+from core.celery import Broker, app
 from core.management.commands import reconciler
 from core.management.commands.reconciler import Command, Patience
 from core.models import StepFailures
@@ -169,6 +171,26 @@ def test_a_broker_that_takes_no_wake_up_is_not_asked_for_every_queue(
     monkeypatch.setattr(ranking, "wake", refused)
     assert ranking.wake_waiting_queues(now=site.now) == 0
     assert len(channels) == 1
+
+
+def test_a_broker_that_is_away_is_asked_again_after_a_while_and_not_for_each_message(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each time takes its time-out, and a round may have hundreds of mails to send."""
+    tries: list[str] = []
+
+    def frozen(task: str, **_: object) -> None:
+        tries.append(task)
+        raise TimeoutError
+
+    monkeypatch.setattr(app, "send_task", frozen)
+    monkeypatch.setattr(Broker, "away_until", 0.0)
+    assert [Broker.send("a", queue="b") for _ in range(3)] == [False, False, False]
+    assert tries == ["a"]
+    monkeypatch.setattr(Broker, "away_until", time.monotonic())
+    monkeypatch.setattr(app, "send_task", lambda task, **_: tries.append(task))
+    assert [Broker.send("c", queue="b") for _ in range(2)] == [True, True]
+    assert tries == ["a", "c", "c"]
 
 
 def test_failures_of_steps_are_counted_for_prometheus(

@@ -366,6 +366,8 @@ def test_text_without_an_official_format_is_compared_line_by_line(site: Scenario
     ours = read_predictions(store_bytes(zip_bytes({"pred.txt": "a\nb\nc"})), "predictions.zip", None)
     theirs = read_predictions(store_bytes(zip_bytes({"pred.txt": "a\nb\nx"})), first.submission.file_name, None)
     assert compare(ours, theirs).equal_share == pytest.approx(2 / 3)
+    with pytest.raises(CannotCompare, match="more than 1,000,000 lines"):
+        read_predictions(store_bytes(zip_bytes({"pred.txt": "\n" * 1_000_001})), "predictions.zip", None)
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ def test_the_overview_shows_numbers_charts_and_what_waits_for_somebody(site: Sce
     text = shown(site, organizer)
     for words in (
         "1 submission of this week failed",
-        "1 person wait",
+        "1 person waits",
         "Submissions a day",
         "Failures by reason",
         "MAE over time",

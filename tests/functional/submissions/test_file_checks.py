@@ -293,9 +293,10 @@ def test_temporary_files_of_a_child_are_bounded_and_go_with_it(
     assert (over.value.what, list(tmp_path.iterdir())) == ("space", [])
 
 
-def test_a_child_answers_is_stopped_or_fails_by_itself() -> None:
+def test_a_child_answers_is_stopped_or_fails_by_itself(capfd: pytest.CaptureFixture[str]) -> None:
     assert run_bounded(lambda: {"a": [1, "x"]}, BOUNDS, is_wanted=lambda: True, every_s=1) == {"a": [1, "x"]}
     with pytest.raises(Stopped):
         run_bounded(lambda: time.sleep(60), BOUNDS, is_wanted=lambda: False, every_s=0.1)
     with pytest.raises(ChildFailed):
         run_bounded(lambda: 1 // 0, BOUNDS, is_wanted=lambda: True, every_s=1)
+    assert "ZeroDivisionError" in capfd.readouterr().err, "the log says what our own fault was"

@@ -263,9 +263,7 @@ def test_a_worker_that_stops_gives_back_what_it_has_not_staged(
     stopping = threading.Event()
     monkeypatch.setattr(bench.worker, "stopping", stopping)
     stopping.set()
-    handling = RunHandling(
-        Slot(bench.worker, 0, None, ()), parse_job(in_own_image(bench, archive)), HeldRuns(), stopping.set
-    )
+    handling = RunHandling(Slot(bench.worker, 0, None, ()), parse_job(in_own_image(bench, archive)), HeldRuns())
     assert not handling.prepare()
     assert calls == ["release"]
     bench.assert_nothing_left()

@@ -1,7 +1,6 @@
 """Lanes keep a slot busy: one run executes, the next is prepared, the last is finished."""
 
 import threading
-from collections.abc import Callable
 
 import structlog
 
@@ -19,13 +18,12 @@ PAUSE_AFTER_FAULT_S = 2.0
 class Lane(threading.Thread):
     """Claims, prepares, executes in its slot's turn, finishes. Three lanes per slot keep the slot busy."""
 
-    def __init__(self, slot: Slot, claimer: Claimer, held: HeldRuns, drain: Callable[[], None], number: int) -> None:
+    def __init__(self, slot: Slot, claimer: Claimer, held: HeldRuns, number: int) -> None:
         super().__init__(name=f"slot-{slot.number}-{number}", daemon=True)
         self._slot = slot
         self._worker = slot.worker
         self._claimer = claimer
         self._held = held
-        self._drain = drain
 
     def run(self) -> None:
         """Until the worker stops."""
@@ -51,7 +49,7 @@ class Lane(threading.Thread):
         job = self._claimer.next_job(self._slot)
         if job is None:
             return None
-        handling = RunHandling(self._slot, job, self._held, self._drain)
+        handling = RunHandling(self._slot, job, self._held)
         if not handling.prepare():
             return None
         if handling.take_turn(HOLD_AHEAD_S):

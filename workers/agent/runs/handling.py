@@ -81,9 +81,7 @@ class HeldRuns:
 class RunHandling:
     """One run in this process, from its claim (or its adoption) to its end."""
 
-    def __init__(
-        self, slot: Slot, job: Job, held: HeldRuns, drain: Callable[[], None], folder: RunFolder | None = None
-    ) -> None:
+    def __init__(self, slot: Slot, job: Job, held: HeldRuns, folder: RunFolder | None = None) -> None:
         self.slot = slot
         self._has_turn = False
         self._worker = slot.worker
@@ -95,7 +93,7 @@ class RunHandling:
         self._interruption = ""
         held.add(self.folder.lease, self.interrupt)
         self.execution = RunExecution(self._worker, job, self.folder)
-        self.heartbeat = Heartbeat(self._worker, self.execution, on_drain=drain)
+        self.heartbeat = Heartbeat(self._worker, self.execution)
         self.heartbeat.start()
 
     def interrupt(self, detail: str) -> None:

@@ -130,7 +130,7 @@ class SiteClient:
         return self._insist(patience_s, lambda: self._json(self._post(f"runs/{run_id}/complete", token, message)))
 
     def release(self, run_id: str, token: str, message: Release, *, patience_s: float) -> None:
-        """Give back a run whose containers never started. Raises `LeaseLost`, `SiteUnreachable`."""
+        """Give back a run that this worker cannot end. Raises `LeaseLost`, `SiteUnreachable`."""
         self._insist(patience_s, lambda: self._post(f"runs/{run_id}/release", token, message))
 
     def upload(self, run_id: str, token: str, name: str, path: Path, sha256: str, *, patience_s: float) -> None:

@@ -2,7 +2,6 @@
 
 import threading
 import time
-from collections.abc import Callable
 
 import structlog
 
@@ -29,11 +28,10 @@ GONE = (401, 404, 409)  # the run token is no longer worth anything
 class Heartbeat(threading.Thread):
     """One thread per run. `lost` is set when the site says that another attempt owns the run."""
 
-    def __init__(self, worker: Worker, execution: RunExecution, *, on_drain: Callable[[], None]) -> None:
+    def __init__(self, worker: Worker, execution: RunExecution) -> None:
         super().__init__(name=f"heartbeat-{execution.folder.lease[:8]}", daemon=True)
         self._worker = worker
         self._execution = execution
-        self._on_drain = on_drain
         self._done = threading.Event()
         self._sending = threading.Lock()
         self._sent_state = Activity.PREPARING  # the claim has said as much, and renewed the lease
@@ -118,8 +116,6 @@ class Heartbeat(threading.Thread):
         self._execution.renewed_urls.update(answer.files)
         if answer.action == calls.Action.CANCEL:
             self._execution.cancel("cancelled")
-        if answer.drain:
-            self._on_drain()
 
     def _message(self, state: Activity) -> calls.Heartbeat:
         execution = self._execution

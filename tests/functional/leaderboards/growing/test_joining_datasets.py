@@ -13,13 +13,14 @@ from django.urls import reverse
 from competitions.catalog.models import Phase
 from competitions.leaderboards.growing.joining import dataset_join, dataset_name, datasets_join
 from competitions.leaderboards.models import Entry
-from competitions.resources.storage import local_copy
+from competitions.resources.storage import local_copy, store_bytes
 from competitions.runs.services import submission_rerun
 from competitions.submissions import refusals
 from competitions.submissions.datasets import dataset_withdraw
 from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.services import submission_disqualify, submission_reinstate
 from competitions.teams.merging import merge_accept, merge_propose
+from core.models import StepFailures
 from core.refusals import InvalidFile, NotAllowed
 from tests.growing import DATASET, joined, main_board, order, reconcile, settle, submit_code, submit_dataset, work
 from tests.refusals import refuses
@@ -45,6 +46,15 @@ def test_a_data_set_joins_once_after_its_check_and_is_divided(site: Scenario) ->
         assert resource.owner == like.scoring_program.owner
         with local_copy(resource.file) as path, zipfile.ZipFile(path) as archive:
             assert archive.namelist() == names
+
+
+def test_a_data_set_that_cannot_join_holds_up_no_other(site: Scenario) -> None:
+    damaged, whole = submit_dataset(site, name="a"), submit_dataset(site, site.teams[1], name="b")
+    work(site, {})
+    Submission.objects.filter(pk=damaged.pk).update(file=store_bytes(b"not a zip"))
+    assert datasets_join(now=site.now) == 1
+    assert Dataset.objects.get().submission == whole
+    assert StepFailures.objects.get().step == "datasets_joined"
 
 
 @pytest.mark.parametrize(

@@ -362,7 +362,7 @@ def test_a_heartbeat_that_comes_after_the_result_tells_of_no_stolen_lease(
     job = parse_job(JOB)
     worker: Any = SimpleNamespace(client=site.client, data_dir=tmp_path, pool=None)
     execution = RunExecution(worker, job, RunFolder(tmp_path, "lease"))
-    heartbeat = HeartbeatThread(worker, execution, on_drain=lambda: None)
+    heartbeat = HeartbeatThread(worker, execution)
     site.will(status(409, {"code": code, "detail": "told"}))
     with capture_logs() as lines:
         assert not heartbeat.beat()

@@ -61,7 +61,7 @@ def test_a_run_that_was_claimed_before_does_not_begin_beside_a_container_that_ca
 ) -> None:
     service = restarts.service()
     claimer: Any = SimpleNamespace(next_job=lambda slot: restarts.job("r2"))
-    lane = Lane(service._slots[0], claimer, service._held, service.stop, 0)
+    lane = Lane(service._slots[0], claimer, service._held, 0)
     service._slots[0].take_out(lease_key("r1"))
     assert lane._prepare_next() is None
     assert restarts.site.released == ["r2"]

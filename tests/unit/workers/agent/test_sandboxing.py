@@ -132,7 +132,7 @@ def test_the_filter_for_shared_folders_takes_links_and_pipes_away_and_nothing_el
 def test_two_runs_without_gpus_are_adopted_by_the_slots_that_they_were_claimed_for(tmp_path: Path) -> None:
     worker = cast("Any", SimpleNamespace(stopping=None))
     slots = [Slot(worker, 0, "GPU-0"), Slot(worker, 1, None), Slot(worker, 2, None)]
-    adoption = Adoption(worker, slots, HeldRuns(), lambda: None)
+    adoption = Adoption(worker, slots, HeldRuns())
 
     def chosen(gpu_uuid: str | None, slot: int) -> int:
         folder = RunFolder(tmp_path, "lease")
