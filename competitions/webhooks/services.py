@@ -88,13 +88,13 @@ def message_resend(*, message: WebhookMessage, now: datetime) -> bool:
 
 
 def notice_forward(sender: type[Notice], notice: Notice, now: datetime, **kwargs: Any) -> None:
-    """Receiver of `notice_sent`: a message for each webhook of organizers and teams told that wants it."""
+    """Receiver of `notice_sent`: a message for each webhook of organizers and teams told that gets it."""
     teams = Membership.objects.filter(competition=notice.competition, user__in=notice.people.order_by().values("pk"))
     whose = Q(team=None) | Q(team__in=teams.order_by().values("team"))
     hooks = Webhook.objects.filter(whose, competition=notice.competition, stopped_at=None)
     body = _body(notice.kind, notice.competition, now, subject=notice.subject, text=notice.text, path=notice.path)
     for webhook in hooks:
-        if not webhook.kinds or notice.kind in webhook.kinds:
+        if webhook.gets(notice.kind):
             _message(webhook, notice.event, body, now)
 
 

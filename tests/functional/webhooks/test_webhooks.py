@@ -9,6 +9,7 @@ import ipaddress
 import json
 import socket
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.conf import LazySettings
@@ -17,7 +18,8 @@ from django.urls import reverse
 
 from competitions.catalog.models import Announcement
 from competitions.catalog.texts.announcements import announcement_save, announcement_withdraw
-from competitions.notifications.models import Kind
+from competitions.notifications.models import CHOSEN_KINDS, TEAM_KINDS, Kind
+from competitions.notifications.services import notify_person
 from competitions.teams.merging import merge_accept, merge_propose
 from competitions.teams.models import Team
 from competitions.webhooks.delivering import PAUSES
@@ -26,7 +28,7 @@ from competitions.webhooks.services import KEPT, MOST_OF_AN_OWNER, messages_expi
 from core.background import jobs
 from tests.background import run_background
 from tests.functional.webhooks.receiver import receiver
-from tests.permissions import user_client
+from tests.permissions import body_text, user_client
 from tests.scenario import Scenario
 
 
@@ -51,7 +53,7 @@ def types(deliveries: list[tuple[dict[str, str], bytes]]) -> list[str]:
     return [json.loads(body)["type"] for _, body in deliveries]
 
 
-def test_teams_are_told_what_their_people_are_told_and_organizers_all_of_it(site: Scenario) -> None:
+def test_teams_are_told_what_concerns_them_and_organizers_all_of_it(site: Scenario) -> None:
     other = site.join("Other team")
     with receiver() as first, receiver() as second, receiver() as organizers:
         hook(site, first.url, site.team)
@@ -92,6 +94,37 @@ def test_a_webhook_is_told_of_the_kinds_that_it_asks_for(site: Scenario) -> None
         announce(site)
         run_background()
     assert types(target.received) == ["announcement"]
+
+
+def test_a_team_is_not_told_what_is_for_one_of_its_members(site: Scenario) -> None:
+    webhooks = [hook(site, "https://example.org/", site.team, kinds) for kinds in ((), (Kind.MODERATION, Kind.REVEAL))]
+    organizers = hook(site, "https://example.org/")
+    about: dict[str, Any] = {
+        "user": site.member(),
+        "competition": site.competition,
+        "subject": "News",
+        "text": "Look.",
+        "path": "/",
+    }
+    for kind in CHOSEN_KINDS:
+        notify_person(kind=kind, **about)
+    received = [{message.kind for message in webhook.messages.all()} for webhook in (*webhooks, organizers)]
+    assert received == [set(TEAM_KINDS), {"reveal"}, set(CHOSEN_KINDS)]
+    private = {"invitation", "registration", "topic", "reply", "moderation", "gpu_hours", "account"}
+    assert set(Kind) - set(TEAM_KINDS) == private
+
+
+def test_the_form_of_a_team_offers_and_takes_what_concerns_the_team(site: Scenario) -> None:
+    client, organizer = user_client(site.member()), user_client(site.organizer)
+    page, theirs = (reverse(name, args=[site.competition.slug]) for name in ("web:team-webhooks", "organize:webhooks"))
+    sent = {"url": "https://example.org/", "kinds": ["run", "moderation"]}
+    assert client.post(page, sent).status_code == 422
+    assert not Webhook.objects.exists()
+    assert organizer.post(theirs, sent).status_code == 302
+    offered = [body_text(each.get(address)) for each, address in ((client, page), (organizer, theirs))]
+    assert ['value="moderation"' in text for text in offered] == [False, True]
+    hook(site, "https://example.org/earlier", site.team, (Kind.MODERATION,))
+    assert "Told of: nothing" in body_text(client.get(page))
 
 
 def test_what_was_taken_back_is_not_sent(site: Scenario) -> None:
