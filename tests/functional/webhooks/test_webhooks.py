@@ -13,22 +13,33 @@ from typing import Any
 
 import pytest
 from django.conf import LazySettings
+from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 
+from accounts.attempts import Limit
 from competitions.catalog.models import Announcement
 from competitions.catalog.texts.announcements import announcement_save, announcement_withdraw
 from competitions.notifications.models import CHOSEN_KINDS, TEAM_KINDS, Kind
 from competitions.notifications.services import notify_person
 from competitions.teams.merging import merge_accept, merge_propose
 from competitions.teams.models import Team
+from competitions.webhooks import services
 from competitions.webhooks.delivering import PAUSES
 from competitions.webhooks.models import Webhook, WebhookMessage
-from competitions.webhooks.services import KEPT, MOST_OF_AN_OWNER, messages_expire, webhook_create, webhook_test
+from competitions.webhooks.services import (
+    KEPT,
+    MOST_OF_AN_OWNER,
+    TEST_WAITS,
+    messages_expire,
+    webhook_create,
+    webhook_test,
+)
 from core.background import jobs
 from tests.background import run_background
 from tests.functional.webhooks.receiver import receiver
 from tests.permissions import body_text, user_client
+from tests.refusals import refuses
 from tests.scenario import Scenario
 
 
@@ -259,6 +270,36 @@ def test_a_settled_message_is_sent_again(site: Scenario) -> None:
         run_background()
     message.refresh_from_db()
     assert (message.state, len(target.received)) == ("delivered", 2)
+
+
+def test_a_test_waits_for_the_one_before_and_sends_by_hand_are_bounded(
+    site: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache.clear()
+    monkeypatch.setattr(services, "SENDS", Limit(3, 3600))
+    client = user_client(site.member())
+    with receiver() as target:
+        first, second = (hook(site, target.url, site.team) for _ in range(2))
+        test = reverse("web:webhook-act", args=[first.key, "test"])
+        assert [client.post(test).status_code for _ in range(3)] == [302, 409, 409]
+        assert WebhookMessage.objects.count() == 1
+        with refuses(TEST_WAITS):
+            webhook_test(webhook=first, now=site.now)
+        run_background()
+        assert client.post(test).status_code == 302
+        run_background()
+        message = first.messages.earliest("pk")
+        again = reverse("web:webhook-act", args=[first.key, "resend"])
+        assert [client.post(again, {"message": message.pk}).status_code for _ in range(2)] == [302, 302], "it waits"
+        run_background()
+        refused = [client.post(again, {"message": message.pk}), client.post(test)]
+        refused.append(client.post(reverse("web:webhook-act", args=[second.key, "test"])))
+        assert [answer.status_code for answer in refused] == [429, 429, 429]
+        assert "3 tests and earlier messages within an hour" in body_text(refused[0])
+        run_background()
+    message.refresh_from_db()
+    assert (message.state, len(target.received)) == ("delivered", 3)
+    assert webhook_test(webhook=hook(site, target.url), now=site.now).state == "waiting", "the organizers' own count"
 
 
 def test_a_new_key_signs_from_now_on(site: Scenario) -> None:
