@@ -135,7 +135,7 @@ class Post(WrittenRow):
 
 
 class PostRevision(models.Model):
-    """An earlier text of a post, and when it was replaced."""
+    """An earlier text of a post that was shown, and when it was replaced."""
 
     post = models.ForeignKey(Post, on_delete=models.CASCADE, related_name="revisions")
     version = models.PositiveIntegerField()

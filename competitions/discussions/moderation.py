@@ -53,18 +53,29 @@ def post_report(*, post: Post, by: User, text: str, now: datetime) -> bool:
     return is_new
 
 
+def _lock_seen(post: Post, seen_version: int | None) -> Post:
+    """The post, locked, in the version that was decided on; None: in any. Raises `EDITED_MEANWHILE`."""
+    post = lock_post(post)
+    if seen_version is not None and post.version != seen_version:
+        raise refusals.EDITED_MEANWHILE()
+    return post
+
+
 def _settle(post: Post, by: User, now: datetime) -> None:
     Report.objects.filter(post=post, settled_at=None).update(settled_at=now, settled_by=by)
 
 
 @transaction.atomic
-def post_approve(*, post: Post, by: User, now: datetime) -> None:
-    """Show a post that waits or was removed, and settle its reports; its author waits no more."""
+def post_approve(*, post: Post, by: User, now: datetime, seen_version: int | None = None) -> None:
+    """Show a post that waits or was removed, and settle its reports; its author waits no more.
+
+    Raises `EDITED_MEANWHILE`.
+    """
     if post.author_id is not None:  # the writer's row is locked before the topic's, as when they write
         Writer.objects.update_or_create(
             competition=post.topic.competition, user_id=post.author_id, defaults={"is_trusted": True}
         )
-    post = lock_post(post)
+    post = _lock_seen(post, seen_version)
     _settle(post, by, now)
     if post.state not in (Post.State.WAITING, Post.State.REMOVED):
         return
@@ -75,10 +86,13 @@ def post_approve(*, post: Post, by: User, now: datetime) -> None:
 
 
 @transaction.atomic
-def post_remove(*, post: Post, by: User, reason: str, now: datetime) -> None:
-    """Hide a post for all but organizers and its author, who is told why. Raises `REASON_MISSING`."""
+def post_remove(*, post: Post, by: User, reason: str, now: datetime, seen_version: int | None = None) -> None:
+    """Hide a post for all but organizers and its author, who is told why.
+
+    Raises `REASON_MISSING` or `EDITED_MEANWHILE`.
+    """
     reason = reasoned(reason)
-    post = lock_post(post)
+    post = _lock_seen(post, seen_version)
     _settle(post, by, now)
     if post.state != Post.State.REMOVED:
         _remove(post, reason)
@@ -91,15 +105,15 @@ def _remove(post: Post, reason: str) -> None:
 
 
 @transaction.atomic
-def reports_dismiss(*, post: Post, by: User, now: datetime) -> None:
-    """Settle the reports of a post that stays as it is."""
-    _settle(lock_post(post), by, now)
+def reports_dismiss(*, post: Post, by: User, now: datetime, seen_version: int | None = None) -> None:
+    """Settle the reports of a post that stays as it is. Raises `EDITED_MEANWHILE`."""
+    _settle(_lock_seen(post, seen_version), by, now)
 
 
 @transaction.atomic
-def history_clear(*, post: Post) -> int:
-    """Delete the earlier texts of a post; returns how many."""
-    return lock_post(post).revisions.all().delete()[0]
+def history_clear(*, post: Post, seen_version: int | None = None) -> int:
+    """Delete the earlier texts of a post; returns how many. Raises `EDITED_MEANWHILE`."""
+    return _lock_seen(post, seen_version).revisions.all().delete()[0]
 
 
 @transaction.atomic
@@ -145,16 +159,21 @@ def topic_decide(*, topic: Topic, action: str, now: datetime) -> None:
         topic_remove(topic=topic, is_removed=action == "remove", now=now)
 
 
-def post_decide(*, post: Post, by: User, action: str, reason: str, now: datetime) -> int:
-    """Do one of `POST_ACTIONS`; returns how many earlier texts it deleted. Raises `REASON_MISSING`."""
+def post_decide(
+    *, post: Post, by: User, action: str, reason: str, now: datetime, seen_version: int | None = None
+) -> int:
+    """Do one of `POST_ACTIONS`; returns how many earlier texts it deleted.
+
+    `seen_version` is that of the text that was decided on. Raises `REASON_MISSING` or `EDITED_MEANWHILE`.
+    """
     if action == "approve":
-        post_approve(post=post, by=by, now=now)
+        post_approve(post=post, by=by, now=now, seen_version=seen_version)
     elif action == "remove":
-        post_remove(post=post, by=by, reason=reason, now=now)
+        post_remove(post=post, by=by, reason=reason, now=now, seen_version=seen_version)
     elif action == "dismiss":
-        reports_dismiss(post=post, by=by, now=now)
+        reports_dismiss(post=post, by=by, now=now, seen_version=seen_version)
     else:
-        return history_clear(post=post)
+        return history_clear(post=post, seen_version=seen_version)
     return 0
 
 

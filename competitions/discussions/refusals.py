@@ -86,7 +86,7 @@ NOT_YOUR_POST: Final = RefusalKind(
 EDITED_MEANWHILE: Final = RefusalKind(
     409,
     "edited_meanwhile",
-    "The post was edited meanwhile. Nothing is saved yet: compare its text with yours, then save again.",
+    "The post was edited meanwhile, so nothing was saved. Read its text as it is now, then try again.",
 )
 POST_HIDDEN: Final = RefusalKind(409, "post_hidden", "The post is not shown: it is {state}.")
 TOO_MANY_PINNED: Final = RefusalKind(

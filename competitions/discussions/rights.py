@@ -19,6 +19,7 @@ PERIODS: Final = (  # of one person, over all competitions
     (timedelta(days=1), 100, "a day"),
 )
 PREVIEWS: Final = Limit(20, 60)  # of one person: a long text takes seconds
+EDITS: Final = Limit(50, 24 * 3600)  # of one person
 MOST_WAITING: Final = 3  # posts of one person
 TRUSTED_AFTER: Final = timedelta(days=1)
 
@@ -77,6 +78,12 @@ def require_preview(user: User) -> None:
     """Raise `TOO_MANY_PREVIEWS` for a person who has had many texts laid out within a minute."""
     if Counter(f"previews of {user.pk}", PREVIEWS).add(1) > PREVIEWS.amount:
         raise refusals.TOO_MANY_PREVIEWS(limit=PREVIEWS.amount)
+
+
+def require_edit(user: User) -> None:
+    """Raise `TOO_MANY_EDITS` for a person who has made many edits within a day."""
+    if Counter(f"edits of {user.pk}", EDITS).add(1) > EDITS.amount:
+        raise refusals.TOO_MANY_EDITS(limit=EDITS.amount)
 
 
 def wait_reason(writer: Writer, text: str, now: datetime) -> str:

@@ -30,6 +30,9 @@ class Kind(models.TextChoices):
 
 
 CHOSEN_KINDS: Final = tuple(kind for kind in Kind if kind != Kind.ACCOUNT)  # whose mails people choose
+TEAM_KINDS: Final = (  # that concern a whole team; the others are between a person and the site
+    Kind.RUN, Kind.RESCORING, Kind.ANNOUNCEMENT, Kind.DEADLINE, Kind.MERGE, Kind.DISQUALIFICATION, Kind.REVEAL, Kind.MENTION,
+)  # fmt: skip
 
 
 class Delivery(models.TextChoices):

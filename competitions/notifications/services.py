@@ -87,11 +87,19 @@ def _chosen(whose: Q, kind: Kind, competition: Competition) -> dict[int, str]:
 
 
 def notify_person(
-    *, user: User, kind: Kind, competition: Competition, subject: str, text: str, path: str, by: User | None = None
+    *,
+    user: User,
+    kind: Kind,
+    competition: Competition,
+    subject: str,
+    text: str,
+    path: str,
+    by: User | None = None,
+    event: str = "",
 ) -> int:
-    """Tell one person; not what comes from somebody (`by`) whom they block."""
+    """Tell one person, of a named `event` once; not what comes from somebody (`by`) whom they block."""
     people = hearing(User.objects.filter(pk=user.pk), by.pk if by else None)
-    return notify(people=people, kind=kind, competition=competition, subject=subject, text=text, path=path)
+    return notify(people=people, kind=kind, competition=competition, subject=subject, text=text, path=path, event=event)
 
 
 def notify_account(*, user: User, subject: str, text: str, path: str, event: str) -> bool:

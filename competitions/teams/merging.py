@@ -27,6 +27,7 @@ teams_merged = Signal()
 def merge_propose(*, team: Team, by: User, other_name: str, now: datetime) -> MergeProposal:
     """Propose to another team's captain to take their team in.
 
+    They are told of a captain's proposals once a day, however often these are withdrawn and made again.
     Raises `NOT_CAPTAIN`, `UNKNOWN_TEAM`, `MERGES_CLOSED`, `TEAM_DISQUALIFIED`, `ALREADY_PROPOSED`, `TEAM_FULL` or why the captain is not
     registered.
     """
@@ -50,6 +51,8 @@ def merge_propose(*, team: Team, by: User, other_name: str, now: datetime) -> Me
         text=f"{by}, captain of “{team}”, proposes that the teams merge in “{team.competition}”. “{team}” would keep its name and "
         f"captain; members, submissions and used quota would be those of both. You decide on the Team page.",
         path=f"/competitions/{team.competition.slug}/team/",
+        # by captain, not by team: a captain can leave a new team, which deletes it, and open another
+        event=f"merge-{by.pk}-{other.pk}-{now:%Y-%m-%d}",
     )
     return MergeProposal.objects.create(team=team, other=other, proposed_by=by, created_at=now)
 

@@ -260,6 +260,7 @@ def require_in_contest(team: Team) -> None:
 def invite(*, team: Team, by: User, person: str, now: datetime) -> Invitation:
     """Invite a registered person by user name or e-mail address, without revealing anything about them.
 
+    They are told of a captain's invitations once a day, however often these are withdrawn and sent again.
     Raises `NOT_CAPTAIN`, `UNKNOWN_PERSON`, `IN_ANOTHER_TEAM`, `ALREADY_INVITED` or `TEAM_FULL`.
     """
     team, person = locked_team(team), person.strip()
@@ -284,6 +285,8 @@ def invite(*, team: Team, by: User, person: str, now: datetime) -> Invitation:
         subject=f"{by} invites you to the team {team}",
         text=f"{by} invites you to the team “{team}” of “{team.competition}”. You join when you accept, within {INVITATION_DAYS} days.",
         path=f"/competitions/{team.competition.slug}/team/",
+        # by captain, not by team: a captain can leave a new team, which deletes it, and open another
+        event=f"invitation-{team.competition_id}-{by.pk}-{user.pk}-{now:%Y-%m-%d}",
     )
     expires_at = now + timedelta(days=INVITATION_DAYS)
     return Invitation.objects.create(

@@ -11,7 +11,7 @@ from django.db import models
 from django.db.models import Q
 
 from competitions.catalog.models import Competition
-from competitions.notifications.models import Kind
+from competitions.notifications.models import TEAM_KINDS, Kind
 from competitions.teams.models import Team
 from core.background.rows import AskedRow, asker_key
 
@@ -56,10 +56,17 @@ class Webhook(models.Model):
         """The name of the machine, for headings."""
         return urlsplit(self.url).hostname or self.url
 
+    def gets(self, kind: str) -> bool:
+        """True if it is told of this kind. A team's is never told what is for one member alone."""
+        is_allowed = self.team_id is None or kind in TEAM_KINDS
+        return is_allowed and (not self.kinds or kind in self.kinds)
+
     @property
-    def kind_labels(self) -> list[str]:
-        """The kinds of its messages, in words; empty for all."""
-        return [Kind(kind).label for kind in self.kinds]
+    def kinds_in_words(self) -> str:
+        """The kinds of its messages, for pages."""
+        if not self.kinds:
+            return "everything" if self.team_id is None else "everything that concerns the team"
+        return ", ".join(Kind(kind).label for kind in self.kinds if self.gets(kind)) or "nothing"
 
     @property
     def signing_key(self) -> str:

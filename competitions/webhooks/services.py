@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
+from accounts.attempts import Counter, Limit
 from accounts.models import User
 from competitions.catalog.models import Competition
 from competitions.notifications.models import Kind
@@ -21,6 +22,7 @@ from core.refusals import RefusalKind
 MOST_OF_AN_OWNER: Final = 5
 KEPT: Final = timedelta(days=30)
 TEST: Final = "test"
+SENDS: Final = Limit(30, 3600)  # tests and messages sent again, of all webhooks of a team or of the organizers
 JOB: Final = "webhook-message"
 
 TOO_MANY_WEBHOOKS: Final = RefusalKind(
@@ -28,6 +30,15 @@ TOO_MANY_WEBHOOKS: Final = RefusalKind(
 )
 
 NOTHING_TO_SEND: Final = RefusalKind(409, "webhook_stopped", "The webhook is turned off. Turn it on first.")
+TEST_WAITS: Final = RefusalKind(
+    409, "webhook_test_waits", "A test of this webhook still waits to be delivered. Send another one after that."
+)
+TOO_MANY_SENDS: Final = RefusalKind(
+    429,
+    "too_many_sends",
+    "You have sent {limit} tests and earlier messages within an hour, which is the limit. Try again later.",
+    tells=("limit",),
+)
 
 
 def webhooks_for(*, competition: Competition, team: Team | None) -> QuerySet[Webhook]:
@@ -69,32 +80,46 @@ def secret_replace(*, webhook: Webhook) -> str:
 
 @transaction.atomic
 def webhook_test(*, webhook: Webhook, now: datetime) -> WebhookMessage:
-    """Have a message sent that says it is a test. Raises `NOTHING_TO_SEND`."""
+    """Have a message sent that says it is a test.
+
+    Raises `NOTHING_TO_SEND`, `TEST_WAITS` or `TOO_MANY_SENDS`.
+    """
     if webhook.stopped_at is not None:
         raise NOTHING_TO_SEND()
+    Webhook.objects.select_for_update(no_key=True).get(pk=webhook.pk)  # two at once see each other's test
+    if webhook.messages.filter(state=WebhookMessage.State.WAITING, event__startswith=f"{TEST}-").exists():
+        raise TEST_WAITS()
+    _require_send(webhook)
     text = "This is a test of the webhook."
     body = _body(TEST, webhook.competition, now, subject="Test", text=text, path="/")
-    return _message(webhook, f"test-{uuid.uuid4()}", body, now)
+    return _message(webhook, f"{TEST}-{uuid.uuid4()}", body, now)
 
 
 @transaction.atomic
 def message_resend(*, message: WebhookMessage, now: datetime) -> bool:
-    """Send a message again that was settled. False when it waits anyway."""
+    """Send a message again that was settled. False when it waits anyway. Raises `TOO_MANY_SENDS`."""
     settled = WebhookMessage.objects.filter(pk=message.pk).exclude(state=WebhookMessage.State.WAITING)
     changed = settled.update(state=WebhookMessage.State.WAITING, settled_at=None, tries=0, attempts=0, due_at=now)
     if changed:
+        _require_send(message.webhook)
         jobs.send_after_commit(JOB, message.pk)
     return bool(changed)
 
 
+def _require_send(webhook: Webhook) -> None:
+    """Count by owner, so that a new webhook does not begin anew. Raises `TOO_MANY_SENDS`."""
+    if Counter(f"webhooks of {webhook.competition_id}, team {webhook.team_id}", SENDS).add(1) > SENDS.amount:
+        raise TOO_MANY_SENDS(limit=SENDS.amount)
+
+
 def notice_forward(sender: type[Notice], notice: Notice, now: datetime, **kwargs: Any) -> None:
-    """Receiver of `notice_sent`: a message for each webhook of organizers and teams told that wants it."""
+    """Receiver of `notice_sent`: a message for each webhook of organizers and teams told that gets it."""
     teams = Membership.objects.filter(competition=notice.competition, user__in=notice.people.order_by().values("pk"))
     whose = Q(team=None) | Q(team__in=teams.order_by().values("team"))
     hooks = Webhook.objects.filter(whose, competition=notice.competition, stopped_at=None)
     body = _body(notice.kind, notice.competition, now, subject=notice.subject, text=notice.text, path=notice.path)
     for webhook in hooks:
-        if not webhook.kinds or notice.kind in webhook.kinds:
+        if webhook.gets(notice.kind):
             _message(webhook, notice.event, body, now)
 
 

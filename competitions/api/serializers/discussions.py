@@ -48,7 +48,7 @@ class PostOut(serializers.ModelSerializer[Post]):
     title = serializers.CharField(source="topic.title")
     author = serializers.SlugField(source="author.username", default=None, read_only=True)
     text = serializers.CharField(read_only=True)
-    version = serializers.IntegerField(help_text="Sent back with an edit, so that none is lost.")
+    version = serializers.IntegerField(help_text="Sent back with an edit or a decision, so that it is about this text.")
 
     class Meta:
         model = Post
@@ -127,6 +127,13 @@ class PostDecisionIn(serializers.Serializer[Any]):
 
     action = serializers.ChoiceField(choices=POST_ACTIONS)
     reason = serializers.CharField(required=False, default="", allow_blank=True, help_text=REASON)
+    version = serializers.IntegerField(
+        required=False,
+        default=None,
+        min_value=1,
+        max_value=2**31 - 1,
+        help_text="Of the text that you read. If the post has been edited since, nothing is decided.",
+    )
 
 
 class ExclusionIn(serializers.Serializer[Any]):

@@ -84,7 +84,14 @@ class PostDecision(ModerationView):
         posts = Post.objects.select_related("author", "topic__announcement")
         post = get_object_or_404(posts, pk=pk, topic__competition=self.managed(slug))
         values = self.decision(s.PostDecisionIn)
-        moderation.post_decide(post=post, by=self.person(), now=timezone.now(), **values)
+        moderation.post_decide(
+            post=post,
+            by=self.person(),
+            action=values["action"],
+            reason=values["reason"],
+            now=timezone.now(),
+            seen_version=values["version"],
+        )
         return Response(s.PostOut(posts.get(pk=pk)).data)
 
 

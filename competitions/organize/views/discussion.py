@@ -31,10 +31,11 @@ class TopicActionForm(forms.Form):
 
 
 class PostActionForm(forms.Form):
-    """An organizer's decision on a post; with a reason where its author is told one."""
+    """An organizer's decision on the shown version of a post; with a reason where its author is told one."""
 
     action = forms.ChoiceField(choices=[(name, name) for name in (*moderation.POST_ACTIONS, "ban", "ban_and_remove")])
     reason = forms.CharField(required=False, max_length=MAX_REASON)
+    version = forms.IntegerField(min_value=1, max_value=2**31 - 1)
 
 
 @require_safe
@@ -89,15 +90,17 @@ def post_act(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     require_discussion(competition)
     post = get_object_or_404(Post.objects.select_related("author"), pk=pk, topic__competition=competition)
     values = cleaned(PostActionForm(request.POST))
-    messages.success(request, _act(post, values["action"], values["reason"], person(request)))
+    messages.success(request, _act(post, person(request), **values))
     return _back(request, slug)
 
 
-def _act(post: Post, action: str, reason: str, by: User) -> str:
+def _act(post: Post, by: User, *, action: str, reason: str, version: int) -> str:
     """Do it; returns a sentence on it."""
     if action in ("ban", "ban_and_remove"):
         return _ban(post, action, reason, by)
-    cleared = moderation.post_decide(post=post, by=by, action=action, reason=reason, now=timezone.now())
+    cleared = moderation.post_decide(
+        post=post, by=by, action=action, reason=reason, now=timezone.now(), seen_version=version
+    )
     return {
         "approve": "The post is shown.",
         "remove": "The post is removed. Its author is told why.",

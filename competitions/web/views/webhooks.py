@@ -1,5 +1,6 @@
 """Webhooks of a team and of organizers: add one, see what was delivered, test, turn off, delete."""
 
+from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
@@ -14,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.views import person
 from competitions.catalog.models import Competition
-from competitions.notifications.models import CHOSEN_KINDS, Kind
+from competitions.notifications.models import CHOSEN_KINDS, TEAM_KINDS, Kind
 from competitions.teams.models import Team
 from competitions.teams.services import find_team, require_team
 from competitions.web.views.competitions import render_tab
@@ -24,6 +25,17 @@ from competitions.webhooks.models import Webhook
 from competitions.webhooks.targets import TargetRefused, check_url
 
 SHOWN_MESSAGES: Final = 50
+
+
+def _kinds_field(kinds: Sequence[Kind]) -> forms.MultipleChoiceField:
+    """A choice among these kinds of messages."""
+    return forms.MultipleChoiceField(
+        label="What about",
+        choices=[(kind.value, kind.label) for kind in kinds],
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text="Nothing chosen: everything.",
+    )
 
 
 class WebhookForm(forms.Form):
@@ -36,13 +48,7 @@ class WebhookForm(forms.Form):
         widget=forms.URLInput(attrs={"placeholder": "https://example.org/podium"}),
         help_text="It gets a POST with JSON, signed as Standard Webhooks says.",
     )
-    kinds = forms.MultipleChoiceField(
-        label="What about",
-        choices=[(kind.value, kind.label) for kind in CHOSEN_KINDS],
-        required=False,
-        widget=forms.CheckboxSelectMultiple,
-        help_text="Nothing chosen: everything.",
-    )
+    kinds = _kinds_field(CHOSEN_KINDS)
 
     def clean_url(self) -> str:
         url = str(self.cleaned_data["url"])
@@ -57,6 +63,12 @@ class WebhookForm(forms.Form):
         return [Kind(kind) for kind in self.cleaned_data["kinds"]]
 
 
+class TeamWebhookForm(WebhookForm):
+    """A webhook of a team, which gets what concerns the whole team."""
+
+    kinds = _kinds_field(TEAM_KINDS)
+
+
 class MessageForm(forms.Form):
     """A message to send again."""
 
@@ -68,7 +80,7 @@ def team_webhooks(request: HttpRequest, slug: str) -> HttpResponse:
     """Those of one's team; adding one."""
     visited = visit(request, slug)
     team = require_team(user=person(request), competition=visited.competition)
-    form = WebhookForm(request.POST or None)
+    form = TeamWebhookForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         return add_webhook(request, form, visited.competition, team)
     context = {"form": form, "webhooks": services.webhooks_for(competition=visited.competition, team=team)}

@@ -35,7 +35,7 @@ from competitions.discussions.moderation import (
     topic_remove,
 )
 from competitions.discussions.reading import TOPICS_A_PAGE, topic_page
-from competitions.discussions.services import topic_create
+from competitions.discussions.services import post_edit, topic_create
 from competitions.notifications.mails import notifications_mail
 from competitions.notifications.models import Kind, Notification
 from tests.background import run_background
@@ -317,14 +317,14 @@ def test_the_desk_shows_what_waits_or_was_reported_and_every_decision_is_on_reco
     assert told(site.organizer) == [("moderation", "posts to look at")]
     assert "It is rude." in page(organizer, url(site, "organize:discussion"))
     act = url(site, "organize:post-act", post.pk)
-    assert organizer.post(act, {"action": "dismiss"}).status_code == 302
+    assert organizer.post(act, {"action": "dismiss", "version": 1}).status_code == 302
     assert Report.objects.get().settled_by == site.organizer
-    assert organizer.post(act, {"action": "remove"}).status_code == 422, "without a reason"
-    organizer.post(act, {"action": "remove", "reason": "Rude."})
+    assert organizer.post(act, {"action": "remove", "version": 1}).status_code == 422, "without a reason"
+    organizer.post(act, {"action": "remove", "version": 1, "reason": "Rude."})
     assert Post.objects.get().state == "removed"
-    organizer.post(act, {"action": "approve"})
+    organizer.post(act, {"action": "approve", "version": 1})
     assert Post.objects.get().state == "shown"
-    organizer.post(act, {"action": "ban_and_remove", "reason": "Spam."})
+    organizer.post(act, {"action": "ban_and_remove", "version": 1, "reason": "Spam."})
     assert "Excluded from writing" in page(organizer, url(site, "organize:discussion"))
     organizer.post(url(site, "organize:writer-readmit", site.member().pk))
     assert not Writer.objects.filter(banned_at__isnull=False).exists()
@@ -337,7 +337,7 @@ def test_the_desk_shows_what_waits_or_was_reported_and_every_decision_is_on_reco
         Report(post=other_post, competition=site.competition, reporter=reader, text="x", created_at=site.now)
         for other_post in Post.objects.filter(topic=fill(site, 1, REPORTS_A_DAY))[:REPORTS_A_DAY]
     )
-    organizer.post(act, {"action": "approve"})
+    organizer.post(act, {"action": "approve", "version": 1})
     Report.objects.filter(post=post).delete()
     with refuses(refusals.TOO_MANY_REPORTS):
         post_report(
@@ -346,6 +346,28 @@ def test_the_desk_shows_what_waits_or_was_reported_and_every_decision_is_on_reco
             text="More.",
             now=site.now,
         )
+
+
+def test_the_desk_and_the_topic_decide_on_the_text_that_they_showed(site: Scenario, organizer: Client) -> None:
+    topic = open_topic(site, text="See https://example.org/")
+    post = topic.posts.get()
+    act = url(site, "organize:post-act", post.pk)
+    pages = (url(site, "organize:discussion"), url(site, "web:topic", topic.pk))
+    for version, text in ((1, "Buy pills: https://example.org/"), (2, "Which seed? https://example.org/")):
+        for address in pages:
+            form = page(organizer, address).partition(f'action="{act}"')[2].partition("</form>")[0]
+            assert f'name="version" value="{version}"' in form
+        post_edit(post=post, draft=draft(site.member(), text), seen_version=version, now=site.now)
+        assert organizer.post(act, {"action": "approve", "version": version}).status_code == 409
+        assert Post.objects.get().state == "waiting"
+    assert organizer.post(act, {"action": "approve"}).status_code == 422, "without the version"
+    refused = organizer.post(
+        act, {"action": "approve", "version": 2}, follow=True, headers={"Referer": f"http://testserver{pages[0]}"}
+    )
+    assert "The post was edited meanwhile" in refused.content.decode()
+    assert "Which seed?" in refused.content.decode()
+    organizer.post(act, {"action": "approve", "version": 3})
+    assert (Post.objects.get().state, Post.objects.get().body) == ("shown", "Which seed? https://example.org/")
 
 
 def test_only_a_few_topics_are_pinned_above_the_others(site: Scenario) -> None:

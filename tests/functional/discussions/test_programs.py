@@ -134,6 +134,21 @@ def test_decisions_take_effect_and_stand_in_the_audit_log_with_their_reasons(
     assert AuditEntry.objects.filter(fields__reason="Rude.").count() == 1
 
 
+def test_a_decision_is_on_the_version_that_it_names(site: Scenario, author: Program, organizer: Program) -> None:
+    link = "See https://example.org/"
+    post = open_topic(site, text=link).posts.get()
+    decision = f"posts/{post.pk}/decision/"
+    assert author("PATCH", f"posts/{post.pk}/", text=f"{link} again", version=1)[1]["version"] == 2
+    for sent in ({"action": "approve"}, {"action": "remove", "reason": "Spam."}, {"action": "dismiss"}):
+        status, late = organizer("POST", decision, version=1, **sent)
+        assert (status, late["code"]) == (409, "edited_meanwhile")
+    assert not Writer.objects.get(user=site.member()).is_trusted
+    assert (Post.objects.get().state, Report.objects.get().settled_at) == ("waiting", None)
+    assert organizer("POST", decision, action="approve", version="first")[0] == 400
+    assert organizer("POST", decision, action="approve", version=2)[1]["state"] == "shown"
+    assert organizer("POST", decision, action="remove", reason="Spam.")[1]["state"] == "removed"  # names none
+
+
 def test_people_are_excluded_and_let_in_again(site: Scenario, author: Program, organizer: Program) -> None:
     topic = open_topic(site)
     name = site.member().username

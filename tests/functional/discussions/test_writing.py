@@ -7,12 +7,15 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.core.cache import cache
+from django.test import Client
 from django.urls import reverse
 
+from accounts.attempts import Limit
 from competitions.catalog.models import Announcement, Competition, Phase
 from competitions.catalog.services import rules_publish
 from competitions.catalog.texts.announcements import announcement_save, announcement_withdraw
-from competitions.discussions import refusals
+from competitions.discussions import refusals, rights
 from competitions.discussions.models import MAX_POST, Post, PostRevision, Report, Topic
 from competitions.discussions.moderation import post_approve, topic_lock, writer_ban, writer_readmit
 from competitions.discussions.reading import topic_page
@@ -29,7 +32,7 @@ from competitions.discussions.services import (
 from competitions.discussions.texts import MANY_ROWS, MAX_LINES
 from competitions.teams.refusals import NOT_REGISTERED, RULES_CHANGED
 from tests.functional.discussions.world import draft, open_topic, reply
-from tests.permissions import user_client
+from tests.permissions import body_text, user_client
 from tests.refusals import refuses
 from tests.scenario import Scenario, person
 
@@ -230,6 +233,41 @@ def test_two_edits_at_once_lose_nothing_and_the_history_is_bounded(site: Scenari
     version = fresh(post).version
     same = post_edit(post=post, draft=draft(member, fresh(post).body), seen_version=version, now=site.now)
     assert same.version == version, "a form that is sent twice is one edit"
+
+
+def test_a_text_that_was_never_shown_is_not_in_the_history(site: Scenario) -> None:
+    topic, member = open_topic(site, text="Label 7, see https://example.org/"), site.member()
+    post, history = (
+        fresh(topic.posts.get()),
+        reverse("web:post-history", args=[site.competition.slug, topic.posts.get().pk]),
+    )
+    rows = "\n".join(f"{number},{number % 2}" for number in range(MANY_ROWS))
+    for version, text in enumerate(("Label 8, see https://example.org/", "Which seed?"), start=1):
+        post_edit(post=post, draft=draft(member, text), seen_version=version, title=f"Title {version}", now=site.now)
+    post_approve(post=post, by=site.organizer, now=site.now)
+    post_edit(post=post, draft=draft(member, rows), seen_version=3, now=site.now)
+    assert fresh(post).state == "waiting"
+    post_edit(post=post, draft=draft(member, "Which seeds?"), seen_version=4, now=site.now)
+    post_approve(post=post, by=site.organizer, now=site.now)
+    assert list(PostRevision.objects.values_list("version", "body")) == [(3, "Which seed?")]
+    page = body_text(Client().get(history))
+    assert [text in page for text in ("Which seed?", "Label", "Title 1", "7,1")] == [True, False, False, False]
+
+
+def test_edits_are_bounded_also_of_a_post_that_waits(site: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache.clear()
+    monkeypatch.setattr(rights, "EDITS", Limit(3, 24 * 3600))
+    for waits in (False, True):
+        post = fresh(
+            open_topic(site, title=f"Waits: {waits}", text="See https://example.org/" * waits or "X").posts.get()
+        )
+        assert post.is_shown is not waits
+        for version in (1, 2, 3):
+            post_edit(post=post, draft=draft(site.member(), f"Text {version}"), seen_version=version, now=site.now)
+        with refuses(refusals.TOO_MANY_EDITS, match="3 edits within a day"):
+            post_edit(post=post, draft=draft(site.member(), "Text 4"), seen_version=4, now=site.now)
+        assert fresh(post).version == 4
+        cache.clear()
 
 
 def test_deleting_keeps_the_thread_whole(site: Scenario) -> None:

@@ -72,6 +72,20 @@ def test_members_submissions_and_rows_of_the_board_become_those_of_the_team_that
     assert other.merged_into == site.team
 
 
+def test_proposals_of_a_captain_are_told_once_a_day_and_hold_each_time(site: Scenario, other: Team) -> None:
+    def propose_on(day: int) -> MergeProposal:
+        now = site.now + timedelta(days=day)
+        return merge_propose(team=site.team, by=site.team.captain, other_name=other.name, now=now)
+
+    for day in (0, 0, 0, 1):
+        merge_withdraw(proposal=propose_on(day), by=site.team.captain, now=site.now)
+    third = site.join("Third team")
+    merge_propose(team=site.team, by=site.team.captain, other_name=third.name, now=site.now)
+    notifications_mail(now=site.now)
+    assert sorted(message.to[0] for message in mail.outbox) == sorted([other.captain.email] * 2 + [third.captain.email])
+    assert merge_accept(proposal=propose_on(1), by=other.captain, now=site.now) == site.team
+
+
 def test_the_captain_who_proposed_is_told_the_answer(site: Scenario, other: Team) -> None:
     merge_decline(proposal=propose(site, other), by=other.captain, now=site.now)
     merged(site, other)

@@ -14,6 +14,7 @@ from competitions.catalog.organizers import UNKNOWN_ACCOUNT, organizer_add
 from competitions.catalog.services import rules_publish
 from competitions.environments.models import EnvironmentFile
 from competitions.notifications.mails import notifications_mail
+from competitions.notifications.models import Kind, Notification
 from competitions.submissions.services import team_disqualify, team_reinstate
 from competitions.teams import refusals, services
 from competitions.teams.models import Invitation, Membership, Registration, Team
@@ -243,6 +244,34 @@ def test_an_address_means_the_account_whose_address_it_is(site: Scenario) -> Non
     EmailAddress.objects.filter(pk=unconfirmed.pk).update(verified=True)
     EmailAddress.objects.create(user=alice, email="alice@example.net", verified=False)
     assert organizer_add(competition=site.competition, person="alice@example.org", by=site.organizer).user == alice
+
+
+def test_invitations_of_a_captain_are_told_once_a_day_and_hold_each_time(
+    site: Scenario, mailoutbox: list[EmailMessage]
+) -> None:
+    user, other, captain = registered(site), registered(site), registered(site)
+
+    def invite(days: int = 0) -> Invitation:
+        team = services.team_create(user=captain, competition=site.competition, name="Fleeting", now=site.now)
+        sent = services.invite(team=team, by=captain, person=user.username, now=site.now + timedelta(days=days))
+        assert sent.is_live(site.now)
+        return sent
+
+    def readers() -> list[str]:
+        return sorted(Notification.objects.filter(kind=Kind.INVITATION).values_list("user__username", flat=True))
+
+    for _ in range(3):
+        services.invitation_withdraw(invitation=(sent := invite()), by=captain)
+        services.team_leave(team=sent.team, by=captain)  # it was new, and is deleted
+    notifications_mail(now=site.now)
+    assert [message.to for message in mailoutbox] == [[user.email]]
+    services.invitation_decline(invitation=invite(), by=user)
+    services.team_leave(team=Team.objects.get(name="Fleeting"), by=captain)
+    invite(days=1)
+    assert readers() == [user.username] * 2, "on another day they are told again"
+    services.invite(team=site.team, by=site.team.captain, person=user.username, now=site.now)
+    services.invite(team=site.team, by=site.team.captain, person=other.username, now=site.now)
+    assert readers() == sorted([user.username] * 3 + [other.username]), "of each team, and each of the invited"
 
 
 def test_decisions_and_invitations_are_told_by_mail(site: Scenario, mailoutbox: list[EmailMessage]) -> None:

@@ -9,24 +9,37 @@ import ipaddress
 import json
 import socket
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.conf import LazySettings
+from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 
+from accounts.attempts import Limit
 from competitions.catalog.models import Announcement
 from competitions.catalog.texts.announcements import announcement_save, announcement_withdraw
-from competitions.notifications.models import Kind
+from competitions.notifications.models import CHOSEN_KINDS, TEAM_KINDS, Kind
+from competitions.notifications.services import notify_person
 from competitions.teams.merging import merge_accept, merge_propose
 from competitions.teams.models import Team
+from competitions.webhooks import services
 from competitions.webhooks.delivering import PAUSES
 from competitions.webhooks.models import Webhook, WebhookMessage
-from competitions.webhooks.services import KEPT, MOST_OF_AN_OWNER, messages_expire, webhook_create, webhook_test
+from competitions.webhooks.services import (
+    KEPT,
+    MOST_OF_AN_OWNER,
+    TEST_WAITS,
+    messages_expire,
+    webhook_create,
+    webhook_test,
+)
 from core.background import jobs
 from tests.background import run_background
 from tests.functional.webhooks.receiver import receiver
-from tests.permissions import user_client
+from tests.permissions import body_text, user_client
+from tests.refusals import refuses
 from tests.scenario import Scenario
 
 
@@ -51,7 +64,7 @@ def types(deliveries: list[tuple[dict[str, str], bytes]]) -> list[str]:
     return [json.loads(body)["type"] for _, body in deliveries]
 
 
-def test_teams_are_told_what_their_people_are_told_and_organizers_all_of_it(site: Scenario) -> None:
+def test_teams_are_told_what_concerns_them_and_organizers_all_of_it(site: Scenario) -> None:
     other = site.join("Other team")
     with receiver() as first, receiver() as second, receiver() as organizers:
         hook(site, first.url, site.team)
@@ -92,6 +105,37 @@ def test_a_webhook_is_told_of_the_kinds_that_it_asks_for(site: Scenario) -> None
         announce(site)
         run_background()
     assert types(target.received) == ["announcement"]
+
+
+def test_a_team_is_not_told_what_is_for_one_of_its_members(site: Scenario) -> None:
+    webhooks = [hook(site, "https://example.org/", site.team, kinds) for kinds in ((), (Kind.MODERATION, Kind.REVEAL))]
+    organizers = hook(site, "https://example.org/")
+    about: dict[str, Any] = {
+        "user": site.member(),
+        "competition": site.competition,
+        "subject": "News",
+        "text": "Look.",
+        "path": "/",
+    }
+    for kind in CHOSEN_KINDS:
+        notify_person(kind=kind, **about)
+    received = [{message.kind for message in webhook.messages.all()} for webhook in (*webhooks, organizers)]
+    assert received == [set(TEAM_KINDS), {"reveal"}, set(CHOSEN_KINDS)]
+    private = {"invitation", "registration", "topic", "reply", "moderation", "gpu_hours", "account"}
+    assert set(Kind) - set(TEAM_KINDS) == private
+
+
+def test_the_form_of_a_team_offers_and_takes_what_concerns_the_team(site: Scenario) -> None:
+    client, organizer = user_client(site.member()), user_client(site.organizer)
+    page, theirs = (reverse(name, args=[site.competition.slug]) for name in ("web:team-webhooks", "organize:webhooks"))
+    sent = {"url": "https://example.org/", "kinds": ["run", "moderation"]}
+    assert client.post(page, sent).status_code == 422
+    assert not Webhook.objects.exists()
+    assert organizer.post(theirs, sent).status_code == 302
+    offered = [body_text(each.get(address)) for each, address in ((client, page), (organizer, theirs))]
+    assert ['value="moderation"' in text for text in offered] == [False, True]
+    hook(site, "https://example.org/earlier", site.team, (Kind.MODERATION,))
+    assert "Told of: nothing" in body_text(client.get(page))
 
 
 def test_what_was_taken_back_is_not_sent(site: Scenario) -> None:
@@ -226,6 +270,36 @@ def test_a_settled_message_is_sent_again(site: Scenario) -> None:
         run_background()
     message.refresh_from_db()
     assert (message.state, len(target.received)) == ("delivered", 2)
+
+
+def test_a_test_waits_for_the_one_before_and_sends_by_hand_are_bounded(
+    site: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache.clear()
+    monkeypatch.setattr(services, "SENDS", Limit(3, 3600))
+    client = user_client(site.member())
+    with receiver() as target:
+        first, second = (hook(site, target.url, site.team) for _ in range(2))
+        test = reverse("web:webhook-act", args=[first.key, "test"])
+        assert [client.post(test).status_code for _ in range(3)] == [302, 409, 409]
+        assert WebhookMessage.objects.count() == 1
+        with refuses(TEST_WAITS):
+            webhook_test(webhook=first, now=site.now)
+        run_background()
+        assert client.post(test).status_code == 302
+        run_background()
+        message = first.messages.earliest("pk")
+        again = reverse("web:webhook-act", args=[first.key, "resend"])
+        assert [client.post(again, {"message": message.pk}).status_code for _ in range(2)] == [302, 302], "it waits"
+        run_background()
+        refused = [client.post(again, {"message": message.pk}), client.post(test)]
+        refused.append(client.post(reverse("web:webhook-act", args=[second.key, "test"])))
+        assert [answer.status_code for answer in refused] == [429, 429, 429]
+        assert "3 tests and earlier messages within an hour" in body_text(refused[0])
+        run_background()
+    message.refresh_from_db()
+    assert (message.state, len(target.received)) == ("delivered", 3)
+    assert webhook_test(webhook=hook(site, target.url), now=site.now).state == "waiting", "the organizers' own count"
 
 
 def test_a_new_key_signs_from_now_on(site: Scenario) -> None:
