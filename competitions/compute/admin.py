@@ -178,7 +178,7 @@ class LauncherAdmin(GuardedAdmin):
             self.log_change(request, launcher, "Made a new token.")
             self.message_user(request, f"Token of {launcher}, shown only now: {secret}", messages.WARNING)
 
-    @admin.action(description="End the token", permissions=["decide"])
+    @admin.action(description="Revoke the token", permissions=["decide"])
     def revoke_token(self, request: HttpRequest, queryset: QuerySet[Launcher]) -> None:
         for launcher in queryset:
             revoke_token(launcher)

@@ -128,5 +128,5 @@ def failure_advice(reason: Reason, phase: Phase) -> str:
     """The reason's advice; for a failed program also the image's packages, as one may be missing."""
     advice = REASONS[reason].advice
     contents = phase.image_contents if reason == Reason.PROGRAM_ERROR else ""
-    where = "your zip, or into a requirements.txt with hashes" if phase.own_requirements else "your zip"
-    return f"{advice} {contents} Any other package belongs into {where}." if contents else advice
+    where = "in your zip, or list it in a requirements.txt with hashes" if phase.own_requirements else "in your zip"
+    return f"{advice} {contents} Include any other package {where}." if contents else advice

@@ -43,7 +43,10 @@ class TokenForm(forms.Form):
         help_text="An agent decides by itself what it submits. Its submissions are your team's, and marked.",
     )
     agent_harness = forms.CharField(
-        max_length=100, required=False, label="Harness of the agent", help_text="The program that the model acts by."
+        max_length=100,
+        required=False,
+        label="Harness of the agent",
+        help_text="The program that runs the model, such as an agent framework.",
     )
     days = forms.TypedChoiceField(choices=LIFETIMES_DAYS, coerce=int, initial=90, label="It ends after")
 

@@ -35,7 +35,7 @@ _HEADER: Final = re.compile(
     re.DOTALL,
 )
 _DESCRIPTION: Final = re.compile(r"'([<>|=]?)([a-zA-Z?])(\d{0,9})'")
-_MADE_BY_US: Final = "write the file with scoring.formats.submissions.write or `python -m scoring write-example`"
+_MADE_BY_US: Final = "write it with numpy.savez_compressed; `python -m scoring write-example` makes one to compare with"
 
 
 @dataclass(frozen=True)
@@ -120,8 +120,8 @@ def _require_zip_start(start: bytes, name: str) -> None:
     if start.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return
     kinds = {_NPY_MAGIC: "a single .npy array", b"\x1f\x8b": "a gzip file", b"\x80": "a pickle", b"{": "JSON text"}
-    kind = next((text for magic, text in kinds.items() if start.startswith(magic)), "something else")
-    raise ScoringInputError("not_a_zip", name, f"it is not a zip archive but {kind}", _MADE_BY_US)
+    kind = next((f" but {text}" for magic, text in kinds.items() if start.startswith(magic)), "")
+    raise ScoringInputError("not_a_zip", name, f"this is not an .npz file{kind}", _MADE_BY_US)
 
 
 def _require_end_record(tail: bytes, name: str) -> None:

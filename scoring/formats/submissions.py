@@ -216,7 +216,7 @@ def _require_name(name: str, expected: Layout) -> None:
     if name == expected.filename:
         return
     owner = file_owner(name)
-    right = f"this upload is for {expected.dataset} {expected.split} and must be called {expected.filename}"
+    right = f"the file for {expected.dataset} {expected.split} must be called {expected.filename}; rename it and send it again"
     if owner is not None and owner[0] == expected.dataset:
         raise ScoringInputError("wrong_split", ascii(name), f"this is the name of the file for {owner[1]}", right)
     what = f"this is the name of the file for {owner[0]}" if owner else "this is not the official file name"

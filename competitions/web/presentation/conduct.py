@@ -99,9 +99,9 @@ def _visibility(phase: Phase, board: Leaderboard) -> str:
         return f"everybody sees scores{when}."
     planned = f", planned for {phase.reveal_at:%Y-%m-%d %H:%M} UTC" if phase.reveal_at else ""
     return (
-        f"scores are sealed until the reveal{planned}. Until then they leave the server by no page, file, mail, log or order of rows; "
-        "organizers see them only with a right of their own, whose use is recorded. At the close a digest of all scores is published, "
-        "by which anybody can check what is revealed."
+        f"scores are sealed until the reveal{planned}. Until then they appear on no page and in no file, mail or log, and no order of rows "
+        "shows them. Organizers need a special right to see them, and each use of it is recorded. At the close a digest of all scores is "
+        "published, by which anybody can check what is revealed."
     )
 
 

@@ -44,7 +44,7 @@ def usage_charts(run: Run, phase: Phase, usages: Sequence[RunUsage]) -> list[Cha
     """Charts of what was measured; none of what was not, or at fewer than two moments."""
     charts = []
     if lines := _lines(usages, "cpu_cores"):
-        summary = f"At most {max(_values(lines)):.2g} of {phase.cpus:g} cores were busy at a time."
+        summary = f"At most {max(_values(lines)):.2g} of {phase.cpus:g} core{'' if phase.cpus == 1 else 's'} in use."
         charts.append(_drawn("cpu", "CPU", summary, lines, Axis("Cores"), lambda value: f"{value:.2f} cores"))
     if lines := _lines(usages, "memory_bytes"):
         summary = f"{size(max(_values(lines)))} at most; a program may use {size(phase.memory_bytes)}."

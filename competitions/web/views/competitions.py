@@ -247,7 +247,10 @@ def join(request: HttpRequest, slug: str) -> HttpResponse:
         )
     except RegistrationInvalid as refusal:
         return _rules_page(request, visited, refusal)
-    messages.success(request, f"You accepted version {version} of the rules: {registration.get_state_display()}.")
+    state = (
+        "You have joined." if registration.state == registration.State.APPROVED else "An organizer decides on it now."
+    )
+    messages.success(request, f"You accepted version {version} of the rules. {state}")
     if registration.state != registration.State.APPROVED:
         return redirect("web:rules", slug)
     if follows_link(request, visited.competition):

@@ -51,8 +51,8 @@ def table_format(filename: str) -> Format:
     """
     require_no_spreadsheet(filename)
     if (ending := _plain_ending(filename)) not in _ENDINGS:
-        right = f"use {', '.join(sorted(_ENDINGS))}, perhaps with .gz or .zst behind, or one such file in a .zip"
-        raise ScoringInputError("wrong_file_name", ascii(filename[:120]), "its ending is none of a table", right)
+        right = f"use {', '.join(sorted(_ENDINGS))}, also compressed as .gz or .zst, or a .zip with one such file"
+        raise ScoringInputError("wrong_file_name", ascii(filename[:120]), "this is not a table", right)
     return _ENDINGS[ending]
 
 

@@ -129,7 +129,7 @@ def test_page_api_and_csv_show_it_with_the_digits_of_the_column(
     rows = list(csv.DictReader(io.StringIO("".join(client.get(f"{address[:-1]}.csv").getvalue().decode()))))
     assert [row["tier"] for row in rows] == ["1", "1", "2"]
     shown = client.get(f"/entries/{entry(site, site.team).pk}/").text
-    assert "Ranks that the data allow" in shown
+    assert "Plausible ranks" in shown
 
 
 def page_address(site: Scenario, board: Leaderboard | None = None) -> str:
@@ -192,7 +192,7 @@ def test_organizers_read_before_the_first_team_which_differences_the_test_set_te
     client.force_login(site.organizer)
     page = client.get(address).text
     assert "With 400 test items, teams closer than about <strong>0.1" in page
-    assert "1,600 items would tell half of that" in page
+    assert "with 1,600 items, half that difference would be enough" in page
     assert "hidden part" not in page
     Leaderboard.objects.update(visibility="sealed")
     CompetitionOrganizer.objects.update(can_see_sealed=False)

@@ -331,10 +331,10 @@ def test_the_page_hears_what_a_zip_would_be_refused_for_before_it_is_sent(site: 
     ("name", "members", "words"),
     [
         ("mine.zip", list(CODE), "put exactly one table into it"),
-        ("mine.zip", ["predict.py"], "'predict.py': its ending is none of a table"),
+        ("mine.zip", ["predict.py"], "'predict.py': this is not a table"),
         ("mine.zip", ["prices.xlsx"], "choose Save As and then CSV UTF-8"),
         ("prices.xlsx", [], "choose Save As and then CSV UTF-8"),
-        ("prices.txt", [], "its ending is none of a table"),
+        ("prices.txt", [], "this is not a table"),
         ("prices.csv", [], ""),
         ("prices.zip", ["prices.csv.gz", "__MACOSX/._prices.csv"], ""),
     ],
