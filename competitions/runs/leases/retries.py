@@ -103,7 +103,8 @@ def _retry_changes(run: Run, now: datetime) -> dict[str, object]:
 
 def _workers_lost(run: Run) -> list[str]:
     """Names of the workers lost while they ran this run since it was queued, including this one."""
-    earlier = Attempt.objects.filter(run=run, is_answered=False, has_run=True, attempt__gt=run.attempt - run.faults - 1)
+    lost = Attempt.objects.filter(run=run, is_answered=False, has_run=True, ended_at__gte=run.queued_at)
+    earlier = lost.filter(reason=Reason.INFRASTRUCTURE)  # a worker whose job the cluster ended was not lost
     names = set(earlier.exclude(worker=None).values_list("worker__name", flat=True))
     if run.worker is not None and run.started_at is not None:
         names.add(run.worker.name)
