@@ -45,12 +45,14 @@ from competitions.runs.models import Run, RunEvent
 from competitions.runs.queue.ranking import enter_queue
 from competitions.runs.services import submission_cancel
 from competitions.submissions.models import Submission
-from competitions.submissions.services import NewSubmission, submission_create
+from competitions.submissions.services import NewSubmission, submission_create, submission_disqualify
 from competitions.submissions.states import Kind, State
 from competitions.teams import merging
 from competitions.teams import services as teams
 from competitions.teams.models import Team
+from competitions.winners import services as winners
 from competitions.winners.models import Lane, Place, PlaceEvent
+from competitions.winners.models import State as PlaceState
 from competitions.winners.services import code_hand_in, invite_next
 from core.refusals import Refusal
 from tests.answers import read_result
@@ -83,6 +85,28 @@ def at_once(count: int, act: Callable[[int], Any]) -> Counter[str]:
 
     with ThreadPoolExecutor(count) as pool:
         return Counter(pool.map(one, range(count)))
+
+
+def meet(
+    monkeypatch: pytest.MonkeyPatch, pause: tuple[Any, str], first: Callable[[], Any], second: Callable[[], Any]
+) -> Counter[str]:
+    """Start `second` while `first` pauses behind its first call of the function that `pause` names."""
+    has_called, call = threading.Event(), getattr(*pause)
+
+    def slowly(*arguments: Any, **options: Any) -> Any:
+        result = call(*arguments, **options)
+        if not has_called.is_set():
+            has_called.set()
+            time.sleep(0.3)
+        return result
+
+    def act(number: int) -> Any:
+        if number:
+            assert has_called.wait(timeout=30)
+        return (first, second)[number]()
+
+    monkeypatch.setattr(*pause, slowly)
+    return at_once(2, act)
 
 
 @contextlib.contextmanager
@@ -414,24 +438,15 @@ def test_keys_are_put_on_record_and_revealed_one_after_the_other(
     site: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both lock the phase before its boards: a reveal that comes while the first claim is at it waits."""
-    recording, write = threading.Event(), SealedKey.objects.bulk_create
 
-    def slowly(*arguments: Any, **options: Any) -> list[SealedKey]:
-        recording.set()
-        threading.Event().wait(0.3)
-        return write(*arguments, **options)
-
-    monkeypatch.setattr(SealedKey.objects, "bulk_create", slowly)
-
-    def act(number: int) -> None:
-        if number:
-            assert recording.wait(timeout=30)
-            phase_reveal(phase=site.sealed, now=site.now, before_the_end=True)
-            return
+    def record() -> None:
         with transaction.atomic():
             sealed_keys_record(phase=site.sealed, now=site.now)
 
-    assert at_once(2, act) == {"accepted": 2}
+    def reveal() -> None:
+        phase_reveal(phase=site.sealed, now=site.now, before_the_end=True)
+
+    assert meet(monkeypatch, (SealedKey.objects, "bulk_create"), record, reveal) == {"accepted": 2}
     assert Phase.objects.get(pk=site.sealed.pk).revealed_at == site.now
     assert SealedKey.objects.filter(phase=site.sealed).count() == 1
 
@@ -512,3 +527,22 @@ def test_a_reply_that_is_sent_many_times_at_once_is_one_and_counters_hold(site: 
     shown = Post.objects.filter(topic=topic, is_opening=False, state=Post.State.SHOWN).count()
     assert Topic.objects.get(pk=topic.pk).reply_count == shown
     assert topic_page(site.competition, people[0], words="whic see").topics == [topic]
+
+
+def test_a_place_is_confirmed_while_its_submission_is_disqualified(
+    site: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submission = site.score(site.submit(), 0.5)
+    Phase.objects.filter(pk=site.phase.pk).update(closes_at=site.now)
+    lane = Lane.objects.create(leaderboard=site.phase.leaderboard)
+    (place,) = invite_next(lane=lane, actor="test", now=site.now)
+    Place.objects.update(state=PlaceState.COMPARED, comparison={"is_within": True})
+    outcomes = meet(
+        monkeypatch,
+        (winners, "locked_place"),
+        lambda: winners.place_confirm(key=place.key, actor="test", now=site.now),
+        lambda: submission_disqualify(submission=submission, reason="Copied.", now=site.now),
+    )
+    assert outcomes == {"accepted": 2}
+    assert Place.objects.get().state == PlaceState.FAILED
+    assert Submission.objects.get().verified_at is None
