@@ -38,6 +38,8 @@ from competitions.leaderboards.models import Commitment, Entry, Pick
 from competitions.leaderboards.picks import pick_add
 from competitions.leaderboards.ranking.rules import Rule
 from competitions.leaderboards.sealing import commit_closed_boards
+from competitions.people import deleting
+from competitions.people.models import AccountDeletion
 from competitions.resources.storage import open_stored, store_bytes
 from competitions.runs import dispatch
 from competitions.runs.leases import reports
@@ -49,7 +51,8 @@ from competitions.submissions.services import NewSubmission, submission_create, 
 from competitions.submissions.states import Kind, State
 from competitions.teams import merging
 from competitions.teams import services as teams
-from competitions.teams.models import Team
+from competitions.teams.links import link_accept, link_make
+from competitions.teams.models import Membership, Team
 from competitions.winners import services as winners
 from competitions.winners.models import Lane, Place, PlaceEvent
 from competitions.winners.models import State as PlaceState
@@ -546,3 +549,37 @@ def test_a_place_is_confirmed_while_its_submission_is_disqualified(
     assert outcomes == {"accepted": 2}
     assert Place.objects.get().state == PlaceState.FAILED
     assert Submission.objects.get().verified_at is None
+
+
+def test_an_account_ends_while_a_team_mate_chooses_what_counts(site: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    Leaderboard.objects.filter(phase=site.phase).update(rule=Rule.SELECTED)
+    board = Leaderboard.objects.select_related("phase").get(phase=site.phase)
+    submission, captain, leaving = site.score(site.submit(), 0.5), site.member(), person()
+    Membership.objects.create(team=site.team, user=leaving, competition=site.competition, joined_at=site.now)
+    AccountDeletion.objects.create(user=leaving, asked_at=site.now, due_at=site.now)
+    outcomes = meet(
+        monkeypatch,
+        (deleting, "boards_follow_person"),
+        lambda: deleting.account_delete(leaving.pk, now=site.now),
+        lambda: pick_add(board=board, submission=submission, by=captain, now=site.now),
+    )
+    assert outcomes == {"accepted": 2}
+    assert (list(site.team.members.all()), Pick.objects.count()) == ([captain], 1)
+
+
+def test_nobody_joins_a_team_whose_captains_account_is_about_to_end(
+    site: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.score(site.submit(), 0.5)
+    captain, joining = site.member(), person()
+    teams.register(user=joining, competition=site.competition, rules_version=1, now=site.now)
+    link = link_make(team=site.team, by=captain, max_uses=1, days=1, now=site.now)
+    AccountDeletion.objects.create(user=captain, asked_at=site.now, due_at=site.now)
+    outcomes = meet(
+        monkeypatch,
+        (deleting, "obstacles"),
+        lambda: deleting.account_delete(captain.pk, now=site.now),
+        lambda: link_accept(link=link, by=joining, now=site.now),
+    )
+    assert outcomes == {"accepted": 1, "invitation_link_over": 1}
+    assert not site.team.members.exists()
