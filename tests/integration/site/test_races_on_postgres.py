@@ -17,6 +17,7 @@ from unittest import mock
 
 import pytest
 import requests
+from django.conf import LazySettings
 from django.db import connection, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
@@ -40,6 +41,7 @@ from competitions.leaderboards.ranking.rules import Rule
 from competitions.leaderboards.sealing import commit_closed_boards
 from competitions.people import deleting
 from competitions.people.models import AccountDeletion
+from competitions.resources import uploads
 from competitions.resources.storage import open_stored, store_bytes
 from competitions.runs import dispatch
 from competitions.runs.leases import reports
@@ -583,3 +585,18 @@ def test_nobody_joins_a_team_whose_captains_account_is_about_to_end(
     )
     assert outcomes == {"accepted": 1, "invitation_link_over": 1}
     assert not site.team.members.exists()
+
+
+def test_uploads_that_begin_at_once_keep_to_the_limit_of_an_hour(
+    site: Scenario, monkeypatch: pytest.MonkeyPatch, settings: LazySettings
+) -> None:
+    settings.UPLOADS_PER_HOUR = 3
+    user, count_room = site.member(), uploads.upload_room_used
+
+    def slowly(*arguments: Any, **options: Any) -> int:
+        time.sleep(0.05)
+        return count_room(*arguments, **options)
+
+    monkeypatch.setattr(uploads, "upload_room_used", slowly)
+    outcomes = at_once(8, lambda _: uploads.upload_begin(user=user, file_name="x", size_bytes=1, now=site.now))
+    assert outcomes == {"accepted": 3, "too_many_uploads": 5}
