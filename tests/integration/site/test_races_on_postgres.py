@@ -600,3 +600,20 @@ def test_uploads_that_begin_at_once_keep_to_the_limit_of_an_hour(
     monkeypatch.setattr(uploads, "upload_room_used", slowly)
     outcomes = at_once(8, lambda _: uploads.upload_begin(user=user, file_name="x", size_bytes=1, now=site.now))
     assert outcomes == {"accepted": 3, "too_many_uploads": 5}
+
+
+def test_two_slots_of_a_worker_that_fail_at_once_both_count(site: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    worker, barrier, keep_usage = site.worker(), threading.Barrier(2), reports.keep_usage
+    sent = [site.submit(team=team) for team in (site.team, site.join())]
+    runs = [site.claim(worker) for _ in sent]
+    failed = read_result({"outcome": "failed", "reason": "infrastructure", "code": "engine_lost"}, columns=["mae"])
+
+    def together(*arguments: Any) -> None:
+        barrier.wait(timeout=30)  # both have read their run by now
+        keep_usage(*arguments)
+
+    monkeypatch.setattr(reports, "keep_usage", together)
+    answers = at_once(2, lambda number: reports.run_complete(**lease(runs[number]), result=failed, now=site.now))
+    assert answers == {State.QUEUED: 2}
+    worker.refresh_from_db()
+    assert (worker.infrastructure_failures, set(worker.failed_teams)) == (2, {run.team_id for run in runs})
