@@ -44,7 +44,7 @@ from competitions.people.models import AccountDeletion
 from competitions.resources import uploads
 from competitions.resources.storage import open_stored, store_bytes
 from competitions.runs import dispatch
-from competitions.runs.leases import reports
+from competitions.runs.leases import interrupts, reports
 from competitions.runs.models import Run, RunEvent
 from competitions.runs.queue.ranking import enter_queue
 from competitions.runs.services import submission_cancel
@@ -617,3 +617,20 @@ def test_two_slots_of_a_worker_that_fail_at_once_both_count(site: Scenario, monk
     assert answers == {State.QUEUED: 2}
     worker.refresh_from_db()
     assert (worker.infrastructure_failures, set(worker.failed_teams)) == (2, {run.team_id for run in runs})
+
+
+def test_a_worker_claims_a_run_of_a_team_while_it_hands_another_back(
+    site: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An attempt that ends refers to the worker, which the claim has locked before the turns."""
+    worker = site.worker()
+    site.submit(), site.submit()
+    run = site.claim(worker)
+    outcomes = meet(
+        monkeypatch,
+        (dispatch, "fitting_runs"),
+        lambda: dispatch.run_claim(worker=worker, free_gpus=0, now=site.now, claim_id="c1"),
+        lambda: interrupts.run_interrupt(**lease(run), detail="The job ends.", now=site.now),
+    )
+    assert outcomes == {"accepted": 1, State.QUEUED: 1}
+    assert Counter(Run.objects.values_list("state", flat=True)) == {State.LEASED: 1, State.QUEUED: 1}
