@@ -30,6 +30,8 @@ from competitions.catalog.models import Competition, Leaderboard, Phase, SealedK
 from competitions.catalog.sealed_keys import sealed_keys_record
 from competitions.catalog.services import phase_reveal
 from competitions.compute import wakeups
+from competitions.compute.launchers import launcher_report
+from competitions.compute.models import ComputeWorker, Launcher
 from competitions.discussions.models import Post, Topic
 from competitions.discussions.moderation import writer_ban
 from competitions.discussions.reading import topic_page
@@ -63,6 +65,7 @@ from core.refusals import Refusal
 from tests.answers import read_result
 from tests.background import run_background
 from tests.scenario import FILE_NAME, Scenario, lease, person, prediction_bytes, scenario, zip_bytes
+from workers.protocol.launching import LauncherReport
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -532,6 +535,32 @@ def test_a_reply_that_is_sent_many_times_at_once_is_one_and_counters_hold(site: 
     shown = Post.objects.filter(topic=topic, is_opening=False, state=Post.State.SHOWN).count()
     assert Topic.objects.get(pk=topic.pk).reply_count == shown
     assert topic_page(site.competition, people[0], words="whic see").topics == [topic]
+
+
+def test_a_launcher_reports_two_jobs_while_the_run_of_the_second_is_handed_back(
+    site: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both runs move the turns of one team, each behind its own submission."""
+    launcher = Launcher.objects.create(name="lab")
+    launcher.queues.add(site.queue)
+    runs, jobs = [], []
+    for number in ("17", "18"):
+        site.submit()
+        worker = site.worker()
+        ComputeWorker.objects.filter(pk=worker.pk).update(job=number)
+        runs.append(site.claim(worker))
+        jobs.append({"id": number, "queue": site.queue.name, "kind": "gpu", "submitted_at": 1_900_000_000})
+    ends = [job | {"state": "ended", "end": "preempted"} for job in jobs]
+    report = LauncherReport.model_validate({"source": "lab", "version": "1", "is_complete": False, "jobs": ends})
+    outcomes = meet(
+        monkeypatch,
+        (interrupts, "give_turn_back"),
+        lambda: str(launcher_report(launcher, report, now=site.now)),
+        lambda: interrupts.run_interrupt(**lease(runs[1]), detail="The job ends.", now=site.now),
+    )
+    assert outcomes == {"2": 1, State.QUEUED: 1}
+    states = Run.objects.values_list("state", "attempt", "faults")
+    assert list(states) == [(State.QUEUED, 2, 0)] * 2
 
 
 def test_a_place_is_confirmed_while_its_submission_is_disqualified(
