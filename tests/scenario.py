@@ -19,12 +19,13 @@ from django.utils.text import slugify
 from accounts.models import User
 from competitions.catalog.models import Column, Competition, CompetitionOrganizer, Leaderboard, Phase, Task
 from competitions.catalog.services import rules_publish
-from competitions.compute.models import ComputeWorker, Queue, issue_token
+from competitions.compute.models import ClusterJob, ComputeWorker, Queue, issue_token
 from competitions.resources.models import Resource, Upload
 from competitions.resources.storage import store_bytes
 from competitions.resources.uploads import upload_whole
 from competitions.runs import dispatch
 from competitions.runs.leases import reports
+from competitions.runs.leases.interrupts import runs_follow_job
 from competitions.runs.models import Run
 from competitions.submissions.models import Submission
 from competitions.submissions.services import NewSubmission, submission_create
@@ -187,6 +188,13 @@ class Scenario:
 def lease(run: Run) -> dict[str, Any]:
     """The lease that a worker's token names."""
     return {"run_id": str(run.pk), "attempt": run.attempt, "lease_id": str(run.lease_id)}
+
+
+def preempt(run: Run, *, at: datetime) -> None:
+    """Have the cluster end the job of the run's worker, for another job."""
+    assert run.worker is not None, "it is held"
+    ComputeWorker.objects.filter(pk=run.worker.pk).update(job="17")
+    runs_follow_job(job=ClusterJob(queue=run.queue, job="17", end_reason=ClusterJob.End.PREEMPTED), now=at)
 
 
 def scenario(*, now: datetime = NOON, **phase_fields: Any) -> Scenario:

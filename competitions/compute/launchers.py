@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 
 from competitions.compute.models import (
     LAUNCHER_SILENT_AFTER_S,
@@ -53,13 +53,26 @@ def launcher_queue(launcher: Launcher, name: str) -> Queue:
     return queues[name]
 
 
-@transaction.atomic
 def launcher_report(launcher: Launcher, report: LauncherReport, *, now: datetime) -> int:
     """Keep what a launcher says of its jobs and problems; returns how many jobs have ended.
 
     A complete report names all jobs that the cluster knows of the kinds in the launcher's file. One that it names no more has ended, and
     nobody knows how; the launcher looks after no job whose kind left its file.
+
+    `cluster_job_ended` follows when all that is written down. Where that was cut short, the next report that names the job makes up for
+    it, else the end of the leases.
     """
+    ended = _keep_report(launcher, report, now)
+    for job in ended:
+        cluster_job_ended.send(sender=ClusterJob, job=job, now=now)
+    for job in _unsettled(launcher, report):
+        cluster_job_ended.send(sender=ClusterJob, job=job, now=now)
+    return len(ended)
+
+
+@transaction.atomic
+def _keep_report(launcher: Launcher, report: LauncherReport, now: datetime) -> list[ClusterJob]:
+    """Write a report down; returns the jobs that have ended since the last."""
     launcher = Launcher.objects.select_for_update().get(pk=launcher.pk)
     _require_one_source(launcher, report, now)
     queues = {name: launcher_queue(launcher, name) for name in _queue_names(report)}
@@ -68,11 +81,19 @@ def launcher_report(launcher: Launcher, report: LauncherReport, *, now: datetime
     launcher.save(update_fields=["last_seen_at", "source", "version", "problems"])
     reported = launcher.jobs.filter(job__in=[each.id for each in report.jobs]).select_for_update()
     known = {(job.job, job.submitted_at): job for job in reported}
-    ended = sum(
+    jobs = [
         _keep(launcher, queues[each.queue], each, known.get((each.id, _instant(each.submitted_at))), now)
         for each in report.jobs
-    )
-    return ended + (_end_unnamed(launcher, report, now) if report.is_complete else 0)
+    ]
+    ended = [job for job in jobs if job is not None]
+    return [*ended, *_end_unnamed(launcher, report, now)] if report.is_complete else ended
+
+
+def _unsettled(launcher: Launcher, report: LauncherReport) -> list[ClusterJob]:
+    """Jobs that a report names as ended and whose workers still hold runs."""
+    named = [each.id for each in report.jobs if each.state == JobState.ENDED]
+    holding = ComputeWorker.objects.filter(queue=OuterRef("queue"), job=OuterRef("job"), runs__lease_id__isnull=False)
+    return list(launcher.jobs.filter(Exists(holding), job__in=named, state=ClusterJob.State.ENDED))
 
 
 def _require_one_source(launcher: Launcher, report: LauncherReport, now: datetime) -> None:
@@ -96,10 +117,12 @@ def _instant_if(seconds: float | None) -> datetime | None:
     return None if seconds is None else _instant(seconds)
 
 
-def _keep(launcher: Launcher, queue: Queue, report: JobReport, known: ClusterJob | None, now: datetime) -> bool:
-    """Write one job down; true if it has ended since the last report. What has ended stays as it is."""
+def _keep(
+    launcher: Launcher, queue: Queue, report: JobReport, known: ClusterJob | None, now: datetime
+) -> ClusterJob | None:
+    """Write one job down; returns it if it has ended since the last report. What has ended stays as it is."""
     if known is not None and known.state == ClusterJob.State.ENDED and known.end_reason not in SUPPOSED_ENDS:
-        return False
+        return None
     has_ended = report.state == JobState.ENDED
     fields: dict[str, object] = {
         "queue": queue,
@@ -119,12 +142,10 @@ def _keep(launcher: Launcher, queue: Queue, report: JobReport, known: ClusterJob
     job, _ = ClusterJob.objects.update_or_create(
         launcher=launcher, job=report.id, submitted_at=_instant(report.submitted_at), defaults=fields
     )
-    if has_ended:
-        cluster_job_ended.send(sender=ClusterJob, job=job, now=now)
-    return has_ended
+    return job if has_ended else None
 
 
-def _end_unnamed(launcher: Launcher, report: LauncherReport, now: datetime) -> int:
+def _end_unnamed(launcher: Launcher, report: LauncherReport, now: datetime) -> list[ClusterJob]:
     named = [each.id for each in report.jobs]
     gone = launcher.jobs.exclude(state=ClusterJob.State.ENDED).exclude(job__in=named).select_for_update()
     for job in gone:
@@ -132,8 +153,7 @@ def _end_unnamed(launcher: Launcher, report: LauncherReport, now: datetime) -> i
         end = ClusterJob.End.KIND_REMOVED if is_removed else ClusterJob.End.UNKNOWN
         job.state, job.end_reason, job.ended_at = ClusterJob.State.ENDED, end, now
         job.save(update_fields=["state", "end_reason", "ended_at"])
-        cluster_job_ended.send(sender=ClusterJob, job=job, now=now)
-    return len(gone)
+    return list(gone)
 
 
 @dataclass(frozen=True)

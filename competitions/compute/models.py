@@ -30,7 +30,8 @@ LAUNCHER_SILENT_AFTER_S = 300
 
 # Sent with `queue`, as its form has it, before it gets another owner. A receiver that raises a `Refusal` keeps it as it is.
 queue_owner_changing = Signal()
-# Sent with `job`, a `ClusterJob` that has just ended, inside the transaction that says so.
+# Sent with `job`, a `ClusterJob` that has ended, after the transaction that says so; again with each report while its worker
+# still holds a run.
 cluster_job_ended = Signal()
 
 

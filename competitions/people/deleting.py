@@ -120,6 +120,8 @@ def account_delete(pk: int, *, now: datetime) -> int:
     deletion = AccountDeletion.objects.select_for_update().filter(user=user, due_at__lte=now).first()
     if deletion is None:
         return 0
+    # Before boards, and before it is decided: nobody joins a team meanwhile whose captain is about to go.
+    list(Team.objects.select_for_update(of=("self",), no_key=True).filter(memberships__user=user).order_by("pk"))
     if sentences := obstacles(user):
         _hold_up(deletion, sentences, now)
         return 0

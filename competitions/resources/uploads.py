@@ -115,6 +115,7 @@ def upload_begin(
     limit_bytes = settings.ENVIRONMENT_FILE_MAX_BYTES if is_environment else settings.UPLOAD_MAX_BYTES
     if size_bytes > limit_bytes:
         raise UPLOAD_TOO_LARGE(size_bytes=size_bytes, limit_bytes=limit_bytes)
+    _lock(user.pk)
     lately = Upload.objects.filter(user=user, began_at__gt=now - timedelta(hours=1))
     if lately.count() >= settings.UPLOADS_PER_HOUR:
         raise TOO_MANY_UPLOADS(limit=settings.UPLOADS_PER_HOUR)
@@ -132,9 +133,13 @@ def upload_begin(
     return upload
 
 
+def _lock(user_id: int) -> None:
+    """Make a person's uploads that begin at once take turns. Call in a transaction, before counting."""
+    User.objects.select_for_update().only("pk").get(pk=user_id)
+
+
 def _require_room(user_id: int, size_bytes: int, *, except_for: int = 0) -> None:
-    """In a transaction: raise `UPLOAD_ROOM_USED` when the person's uploads would take too much."""
-    User.objects.select_for_update().only("pk").get(pk=user_id)  # those that begin at once take turns
+    """Raise `UPLOAD_ROOM_USED` when the person's uploads would take too much. Call behind `_lock`."""
     used = upload_room_used(User(pk=user_id), except_for=except_for)
     if used + size_bytes > settings.UPLOAD_ROOM_BYTES:
         raise UPLOAD_ROOM_USED(used=used, limit=settings.UPLOAD_ROOM_BYTES, size_bytes=size_bytes)
@@ -157,6 +162,7 @@ def upload_resize(*, upload: Upload, size_bytes: int) -> Upload:
         raise EMPTY_UPLOAD(file_name=upload.file_name)
     if size_bytes > settings.UPLOAD_MAX_BYTES:
         raise UPLOAD_TOO_LARGE(size_bytes=size_bytes, limit_bytes=settings.UPLOAD_MAX_BYTES)
+    _lock(upload.user_id)
     _require_room(upload.user_id, size_bytes, except_for=upload.pk)
     Upload.objects.filter(pk=upload.pk, received_bytes=0, file=None).update(size_bytes=size_bytes)
     upload.refresh_from_db()

@@ -77,7 +77,8 @@ def run_claim(
 
 def _is_new_claim(worker: ComputeWorker, claim_id: str) -> bool:
     """Write the claim down; False when it is there already. Claims of one worker take turns from here on."""
-    locked = ComputeWorker.objects.select_for_update().filter(pk=worker.pk)
+    # Its key is left to attempts that end meanwhile: they hold turns that this claim may wait for.
+    locked = ComputeWorker.objects.select_for_update(no_key=True).filter(pk=worker.pk)
     recent: list[str] = locked.values_list("recent_claims", flat=True).get()
     if claim_id in recent:
         return False

@@ -11,6 +11,7 @@ from accounts.models import User
 from competitions.teams import refusals
 from competitions.teams.models import InvitationLink, Team
 from competitions.teams.services import locked_team, require_captain, team_join
+from core.rows import get_or_none
 
 MOST_LIVE: Final = 5
 MOST_DAYS: Final = 30
@@ -71,8 +72,8 @@ def link_accept(*, link: InvitationLink, by: User, now: datetime) -> Team:
 
     def admit(team: Team) -> None:
         """Under the team's lock, so that a link's last use is given once."""
-        current = InvitationLink.objects.select_for_update().get(pk=link.pk)
-        if not current.is_open(now) or team.merged_into_id is not None:
+        current = get_or_none(InvitationLink.objects.select_for_update().filter(pk=link.pk))
+        if current is None or not current.is_open(now) or team.merged_into_id is not None:
             raise refusals.LINK_OVER()
         InvitationLink.objects.filter(pk=link.pk).update(uses=F("uses") + 1)
 

@@ -254,6 +254,8 @@ def place_confirm(*, key: UUID, actor: str, now: datetime) -> Place:
 
     Raises `NotReady` or `OutsideTolerance`; then nothing is changed.
     """
+    rows = Submission.objects.select_for_update(no_key=True)  # locked before its board, as everywhere
+    submission = rows.get(pk__in=Place.objects.filter(key=key).values("submission"))
     _locked_board(key)
     place = locked_place(key)
     if place.state != State.COMPARED:
@@ -261,7 +263,6 @@ def place_confirm(*, key: UUID, actor: str, now: datetime) -> Place:
     if not place.comparison.get("is_within"):
         raise refusals.OutsideTolerance(place)
     place_move(place=place, source=State.COMPARED, target=State.CONFIRMED, actor=actor, now=now)
-    submission = Submission.objects.get(pk=place.submission_id)
     submission.verified_at, submission.verified_s = now, place.comparison.get("wall_s")
     submission.save(update_fields=["verified_at", "verified_s"])
     board_follow(sender=Submission, submission=submission)

@@ -117,4 +117,6 @@ def _network(address: str) -> str:
         parsed = ip_address(address)
     except ValueError:
         return address
+    if isinstance(parsed, IPv6Address) and parsed.ipv4_mapped is not None:  # else all of IPv4 would be one network
+        parsed = parsed.ipv4_mapped
     return str(IPv6Network((parsed, IPV6_PREFIX), strict=False)) if isinstance(parsed, IPv6Address) else str(parsed)

@@ -20,7 +20,7 @@ from competitions.compute.models import ComputeWorker, Queue
 from competitions.resources.models import Upload, UploadFailures
 from competitions.resources.stores import object_store
 from competitions.runs.models import Attempt, Run
-from competitions.submissions.states import HELD, State
+from competitions.submissions.states import HELD, Reason, State
 from core.background.jobs import jobs
 from core.models import StepFailures
 
@@ -64,7 +64,8 @@ class SiteCollector(Collector):
         return runs
 
     def lost_attempts(self) -> Metric:
-        count = Attempt.objects.filter(is_answered=False).count()
+        # Those that their cluster interrupted have no reason.
+        count = Attempt.objects.filter(is_answered=False, reason=Reason.INFRASTRUCTURE).count()
         return CounterMetricFamily("podium_leases_expired", "Attempts whose worker was not heard of in time.", count)
 
     def workers(self) -> Iterator[Metric]:

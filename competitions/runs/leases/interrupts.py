@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import structlog
 from django.db import transaction
+from django.db.models import QuerySet
 
 from competitions.compute.models import ClusterJob
 from competitions.runs.leases.reports import held_run, worker_actor
@@ -13,6 +14,7 @@ from competitions.runs.models import Attempt, Run
 from competitions.runs.queue.ranking import give_turn_back
 from competitions.runs.transitions import event_explain, record_attempt, run_move
 from competitions.submissions.states import HELD, Reason, State
+from core.rows import get_or_none
 
 log = structlog.get_logger(__name__)
 MAX_INTERRUPTIONS: Final = 20  # attempts of a run; after these each counts as a fault, so that none goes on for ever
@@ -54,12 +56,24 @@ def runs_follow_job(*, job: ClusterJob, now: datetime, **_: object) -> None:
         return
     words = f"The cluster's job {job.job} ended: {job.get_end_reason_display()}."
     of_job = {"worker__queue": job.queue_id, "worker__job": job.job}
-    held = Run.objects.select_for_update(of=("self",)).filter(state__in=HELD, **of_job)
-    for run in held.select_related("worker", "queue").order_by("pk"):
-        if job.end_reason in NOBODYS_FAULT:
-            _interrupt(run, detail=words, actor="launcher", is_answered=False, now=now)
-        else:
-            end_faulty_attempt(run, code="job_ended", detail=words, actor="launcher", is_answered=False, now=now)
+    held = Run.objects.filter(state__in=HELD, **of_job)
+    for run_id in list(held.order_by("pk").values_list("pk", flat=True)):
+        _end_with_job(held.filter(pk=run_id), job, words, now)
     ended = Attempt.objects.filter(outcome=State.QUEUED, **of_job).filter(reason__in=("", Reason.INFRASTRUCTURE))
     for attempt in ended.exclude(detail="ingested"):
         event_explain(attempt, words)
+
+
+@transaction.atomic
+def _end_with_job(held: QuerySet[Run], job: ClusterJob, words: str, now: datetime) -> None:
+    """Take one run back, unless its worker was faster.
+
+    Each in a transaction of its own: whoever has moved a run holds its submission and its team's turns, and must not wait for another.
+    """
+    run = get_or_none(held.select_for_update(of=("self",)).select_related("worker", "queue"))
+    if run is None:
+        return
+    if job.end_reason in NOBODYS_FAULT:
+        _interrupt(run, detail=words, actor="launcher", is_answered=False, now=now)
+    else:
+        end_faulty_attempt(run, code="job_ended", detail=words, actor="launcher", is_answered=False, now=now)

@@ -33,7 +33,7 @@ def retry_elsewhere(run: Run, *, code: str, detail: str, actor: str, now: dateti
     """Our fault, as the worker says: count it against the worker, and try again elsewhere."""
     if run.worker is not None:
         log.warning("failed_on_worker", worker=run.worker.name, code=code, **log_fields(run))
-        if code not in NOT_THE_WORKERS and _is_of_other_people(run.team_id, run.worker.failed_teams):
+        if code not in NOT_THE_WORKERS:
             _count(run.worker, run, now)
     return end_faulty_attempt(run, code=code, detail=detail, actor=actor, now=now, is_answered=True)
 
@@ -48,10 +48,14 @@ def _is_of_other_people(team: int, counted: list[int]) -> bool:
 
 
 def _count(worker: ComputeWorker, run: Run, now: datetime) -> None:
-    """Count a failure against its worker.
+    """Count a failure against its worker, unless people of one counted already are in the run's team.
 
     The worker is quarantined after failures of `WORKER_BREAKER` teams in a row.
     """
+    # Read anew under its lock, so that two of its slots that fail at once both count.
+    worker = ComputeWorker.objects.select_for_update(no_key=True).get(pk=worker.pk)
+    if not _is_of_other_people(run.team_id, worker.failed_teams):
+        return
     worker.failed_teams = [*worker.failed_teams, run.team_id][-WORKER_BREAKER:]
     worker.infrastructure_failures += 1
     if worker.infrastructure_failures >= WORKER_BREAKER and worker.quarantined_at is None:
@@ -103,7 +107,8 @@ def _retry_changes(run: Run, now: datetime) -> dict[str, object]:
 
 def _workers_lost(run: Run) -> list[str]:
     """Names of the workers lost while they ran this run since it was queued, including this one."""
-    earlier = Attempt.objects.filter(run=run, is_answered=False, has_run=True, attempt__gt=run.attempt - run.faults - 1)
+    lost = Attempt.objects.filter(run=run, is_answered=False, has_run=True, ended_at__gte=run.queued_at)
+    earlier = lost.filter(reason=Reason.INFRASTRUCTURE)  # a worker whose job the cluster ended was not lost
     names = set(earlier.exclude(worker=None).values_list("worker__name", flat=True))
     if run.worker is not None and run.started_at is not None:
         names.add(run.worker.name)

@@ -110,6 +110,12 @@ def test_a_network_of_ipv6_counts_as_one_address() -> None:
     assert guess("2001:db8:1:2::1")
 
 
+def test_an_address_of_ipv4_is_the_same_one_when_it_is_written_as_ipv6() -> None:
+    tried = [guess(f"{prefix}192.0.2.1") for prefix in ("::ffff:", "") for _ in range(5)]
+    assert tried == [True] * 5 + [False] * 5
+    assert guess("::ffff:192.0.2.2")
+
+
 def test_counts_of_names_that_nobody_has_are_kept_too() -> None:
     assert sum(guess("192.0.2.1", "nobody") for _ in range(9)) == 5
 

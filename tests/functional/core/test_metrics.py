@@ -10,7 +10,7 @@ from competitions.bundles.exports import export_begin
 from competitions.resources.uploads import remove_expired_uploads, upload_begin
 from competitions.runs.leases.retries import expire_leases
 from tests.background import run_background
-from tests.scenario import Scenario
+from tests.scenario import Scenario, preempt
 
 TOKEN = "scrape-me"
 
@@ -58,6 +58,12 @@ def test_a_lost_lease_is_seen_at_once_and_counted_for_ever(site: Scenario) -> No
     assert "podium_runs_without_lease 0.0" in metrics
     assert "podium_leases_expired_total 1.0" in metrics
     assert run.attempt == 1
+
+
+def test_a_worker_whose_job_the_cluster_ended_is_not_a_lost_one(site: Scenario) -> None:
+    site.submit()
+    preempt(site.claim(), at=site.now)
+    assert "podium_leases_expired_total 0.0" in scrape()
 
 
 @pytest.mark.parametrize("token", ["", "wrong", TOKEN + "x", "é"])

@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 from competitions.compute.models import ComputeWorker
 from competitions.runs import dispatch
 from competitions.runs.leases import reports
+from competitions.runs.leases.interrupts import run_interrupt
 from competitions.runs.leases.retries import expire_leases
 from competitions.runs.models import Run, TeamTurn
 from competitions.runs.queue import matching
@@ -21,7 +22,7 @@ from competitions.runs.worker_api.jobs import job_for
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind, Reason, State
 from tests.answers import read_result
-from tests.scenario import Scenario, lease, scenario
+from tests.scenario import Scenario, lease, preempt, scenario
 
 pytestmark = pytest.mark.django_db
 
@@ -161,8 +162,12 @@ def test_a_gpu_run_does_not_wait_for_a_worker_without_one(site: Scenario, gpus: 
     assert (claim(here, site.now + timedelta(seconds=1)) is None) == bool(gpus)
 
 
-def lost_while_running(run: Run, at: datetime) -> None:
+def start(run: Run, at: datetime) -> None:
     reports.run_heartbeat(**lease(run), state=State.SCORING, meters={}, now=at)
+
+
+def lost_while_running(run: Run, at: datetime) -> None:
+    start(run, at)
     assert expire_leases(now=at + timedelta(seconds=settings.LEASE_S)) == 1
 
 
@@ -193,6 +198,34 @@ def test_the_same_worker_lost_twice_with_a_run_does_not_hold_it(site: Scenario) 
         assert run is not None
         lost_while_running(run, site.now + timedelta(hours=attempt))
     assert Run.objects.get().state == State.QUEUED
+
+
+@pytest.mark.parametrize(
+    ("fates", "state"),
+    [
+        (["a is lost", "b is interrupted", "b is lost"], State.FAILED),
+        (["a is lost", "b is preempted", "a is lost"], State.QUEUED),
+    ],
+)
+def test_workers_that_were_lost_hold_a_run_whatever_ended_its_other_attempts(
+    site: Scenario, fates: list[str], state: State
+) -> None:
+    site.submit()
+    workers = {"a": site.worker(), "b": site.worker()}
+    for hour, fate in enumerate(fates, start=1):
+        at = site.now + timedelta(hours=hour)
+        run = claim(workers[fate[0]], at)
+        assert run is not None
+        match fate.split()[-1]:
+            case "lost":
+                lost_while_running(run, at)
+            case "interrupted":
+                start(run, at)
+                run_interrupt(**lease(run), detail="The job ends.", now=at)
+            case "preempted":
+                start(run, at)
+                preempt(run, at=at)
+    assert Run.objects.get().state == state
 
 
 def test_leases_that_nobody_ever_held_do_not_hold_a_run(site: Scenario) -> None:

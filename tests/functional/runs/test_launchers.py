@@ -305,6 +305,21 @@ def test_a_run_whose_job_the_cluster_ended_goes_on_elsewhere_and_is_nobodys_faul
     assert again.pk == run.pk
 
 
+def test_a_run_is_taken_back_by_the_next_report_where_the_site_stopped_after_the_job_was_written_down(
+    code_site: Scenario, launcher: LauncherClient
+) -> None:
+    run = code_run(code_site)
+    claim(code_site, job_worker(code_site), Room())
+    launcher.report(launcher.job(state="running", started_at=1_900_000_060))
+    ClusterJob.objects.update(state="ended", end_reason="preempted", ended_at=code_site.now)
+    for _ in range(2):
+        assert launcher.report(launcher.job(state="ended", end="preempted", ended_at=1_900_000_100)).json() == {
+            "ended": 0
+        }
+        run.refresh_from_db()
+        assert (run.state, run.attempt, run.faults) == (State.QUEUED, 2, 0)
+
+
 @pytest.mark.parametrize("end", ["failed", "node_fail", "out_of_memory", "unknown"])
 def test_a_worker_that_is_lost_counts_as_one_whose_lease_ran_out(
     code_site: Scenario, launcher: LauncherClient, end: str

@@ -17,6 +17,7 @@ from unittest import mock
 
 import pytest
 import requests
+from django.conf import LazySettings
 from django.db import connection, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
@@ -29,6 +30,8 @@ from competitions.catalog.models import Competition, Leaderboard, Phase, SealedK
 from competitions.catalog.sealed_keys import sealed_keys_record
 from competitions.catalog.services import phase_reveal
 from competitions.compute import wakeups
+from competitions.compute.launchers import launcher_report
+from competitions.compute.models import ComputeWorker, Launcher
 from competitions.discussions.models import Post, Topic
 from competitions.discussions.moderation import writer_ban
 from competitions.discussions.reading import topic_page
@@ -38,24 +41,31 @@ from competitions.leaderboards.models import Commitment, Entry, Pick
 from competitions.leaderboards.picks import pick_add
 from competitions.leaderboards.ranking.rules import Rule
 from competitions.leaderboards.sealing import commit_closed_boards
+from competitions.people import deleting
+from competitions.people.models import AccountDeletion
+from competitions.resources import uploads
 from competitions.resources.storage import open_stored, store_bytes
 from competitions.runs import dispatch
-from competitions.runs.leases import reports
+from competitions.runs.leases import interrupts, reports
 from competitions.runs.models import Run, RunEvent
 from competitions.runs.queue.ranking import enter_queue
 from competitions.runs.services import submission_cancel
 from competitions.submissions.models import Submission
-from competitions.submissions.services import NewSubmission, submission_create
+from competitions.submissions.services import NewSubmission, submission_create, submission_disqualify
 from competitions.submissions.states import Kind, State
 from competitions.teams import merging
 from competitions.teams import services as teams
-from competitions.teams.models import Team
+from competitions.teams.links import link_accept, link_make
+from competitions.teams.models import Membership, Team
+from competitions.winners import services as winners
 from competitions.winners.models import Lane, Place, PlaceEvent
+from competitions.winners.models import State as PlaceState
 from competitions.winners.services import code_hand_in, invite_next
 from core.refusals import Refusal
 from tests.answers import read_result
 from tests.background import run_background
 from tests.scenario import FILE_NAME, Scenario, lease, person, prediction_bytes, scenario, zip_bytes
+from workers.protocol.launching import LauncherReport
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -83,6 +93,28 @@ def at_once(count: int, act: Callable[[int], Any]) -> Counter[str]:
 
     with ThreadPoolExecutor(count) as pool:
         return Counter(pool.map(one, range(count)))
+
+
+def meet(
+    monkeypatch: pytest.MonkeyPatch, pause: tuple[Any, str], first: Callable[[], Any], second: Callable[[], Any]
+) -> Counter[str]:
+    """Start `second` while `first` pauses behind its first call of the function that `pause` names."""
+    has_called, call = threading.Event(), getattr(*pause)
+
+    def slowly(*arguments: Any, **options: Any) -> Any:
+        result = call(*arguments, **options)
+        if not has_called.is_set():
+            has_called.set()
+            time.sleep(0.3)
+        return result
+
+    def act(number: int) -> Any:
+        if number:
+            assert has_called.wait(timeout=30)
+        return (first, second)[number]()
+
+    monkeypatch.setattr(*pause, slowly)
+    return at_once(2, act)
 
 
 @contextlib.contextmanager
@@ -414,24 +446,15 @@ def test_keys_are_put_on_record_and_revealed_one_after_the_other(
     site: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both lock the phase before its boards: a reveal that comes while the first claim is at it waits."""
-    recording, write = threading.Event(), SealedKey.objects.bulk_create
 
-    def slowly(*arguments: Any, **options: Any) -> list[SealedKey]:
-        recording.set()
-        threading.Event().wait(0.3)
-        return write(*arguments, **options)
-
-    monkeypatch.setattr(SealedKey.objects, "bulk_create", slowly)
-
-    def act(number: int) -> None:
-        if number:
-            assert recording.wait(timeout=30)
-            phase_reveal(phase=site.sealed, now=site.now, before_the_end=True)
-            return
+    def record() -> None:
         with transaction.atomic():
             sealed_keys_record(phase=site.sealed, now=site.now)
 
-    assert at_once(2, act) == {"accepted": 2}
+    def reveal() -> None:
+        phase_reveal(phase=site.sealed, now=site.now, before_the_end=True)
+
+    assert meet(monkeypatch, (SealedKey.objects, "bulk_create"), record, reveal) == {"accepted": 2}
     assert Phase.objects.get(pk=site.sealed.pk).revealed_at == site.now
     assert SealedKey.objects.filter(phase=site.sealed).count() == 1
 
@@ -512,3 +535,131 @@ def test_a_reply_that_is_sent_many_times_at_once_is_one_and_counters_hold(site: 
     shown = Post.objects.filter(topic=topic, is_opening=False, state=Post.State.SHOWN).count()
     assert Topic.objects.get(pk=topic.pk).reply_count == shown
     assert topic_page(site.competition, people[0], words="whic see").topics == [topic]
+
+
+def test_a_launcher_reports_two_jobs_while_the_run_of_the_second_is_handed_back(
+    site: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both runs move the turns of one team, each behind its own submission."""
+    launcher = Launcher.objects.create(name="lab")
+    launcher.queues.add(site.queue)
+    runs, jobs = [], []
+    for number in ("17", "18"):
+        site.submit()
+        worker = site.worker()
+        ComputeWorker.objects.filter(pk=worker.pk).update(job=number)
+        runs.append(site.claim(worker))
+        jobs.append({"id": number, "queue": site.queue.name, "kind": "gpu", "submitted_at": 1_900_000_000})
+    ends = [job | {"state": "ended", "end": "preempted"} for job in jobs]
+    report = LauncherReport.model_validate({"source": "lab", "version": "1", "is_complete": False, "jobs": ends})
+    outcomes = meet(
+        monkeypatch,
+        (interrupts, "give_turn_back"),
+        lambda: str(launcher_report(launcher, report, now=site.now)),
+        lambda: interrupts.run_interrupt(**lease(runs[1]), detail="The job ends.", now=site.now),
+    )
+    assert outcomes == {"2": 1, State.QUEUED: 1}
+    states = Run.objects.values_list("state", "attempt", "faults")
+    assert list(states) == [(State.QUEUED, 2, 0)] * 2
+
+
+def test_a_place_is_confirmed_while_its_submission_is_disqualified(
+    site: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submission = site.score(site.submit(), 0.5)
+    Phase.objects.filter(pk=site.phase.pk).update(closes_at=site.now)
+    lane = Lane.objects.create(leaderboard=site.phase.leaderboard)
+    (place,) = invite_next(lane=lane, actor="test", now=site.now)
+    Place.objects.update(state=PlaceState.COMPARED, comparison={"is_within": True})
+    outcomes = meet(
+        monkeypatch,
+        (winners, "locked_place"),
+        lambda: winners.place_confirm(key=place.key, actor="test", now=site.now),
+        lambda: submission_disqualify(submission=submission, reason="Copied.", now=site.now),
+    )
+    assert outcomes == {"accepted": 2}
+    assert Place.objects.get().state == PlaceState.FAILED
+    assert Submission.objects.get().verified_at is None
+
+
+def test_an_account_ends_while_a_team_mate_chooses_what_counts(site: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    Leaderboard.objects.filter(phase=site.phase).update(rule=Rule.SELECTED)
+    board = Leaderboard.objects.select_related("phase").get(phase=site.phase)
+    submission, captain, leaving = site.score(site.submit(), 0.5), site.member(), person()
+    Membership.objects.create(team=site.team, user=leaving, competition=site.competition, joined_at=site.now)
+    AccountDeletion.objects.create(user=leaving, asked_at=site.now, due_at=site.now)
+    outcomes = meet(
+        monkeypatch,
+        (deleting, "boards_follow_person"),
+        lambda: deleting.account_delete(leaving.pk, now=site.now),
+        lambda: pick_add(board=board, submission=submission, by=captain, now=site.now),
+    )
+    assert outcomes == {"accepted": 2}
+    assert (list(site.team.members.all()), Pick.objects.count()) == ([captain], 1)
+
+
+def test_nobody_joins_a_team_whose_captains_account_is_about_to_end(
+    site: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.score(site.submit(), 0.5)
+    captain, joining = site.member(), person()
+    teams.register(user=joining, competition=site.competition, rules_version=1, now=site.now)
+    link = link_make(team=site.team, by=captain, max_uses=1, days=1, now=site.now)
+    AccountDeletion.objects.create(user=captain, asked_at=site.now, due_at=site.now)
+    outcomes = meet(
+        monkeypatch,
+        (deleting, "obstacles"),
+        lambda: deleting.account_delete(captain.pk, now=site.now),
+        lambda: link_accept(link=link, by=joining, now=site.now),
+    )
+    assert outcomes == {"accepted": 1, "invitation_link_over": 1}
+    assert not site.team.members.exists()
+
+
+def test_uploads_that_begin_at_once_keep_to_the_limit_of_an_hour(
+    site: Scenario, monkeypatch: pytest.MonkeyPatch, settings: LazySettings
+) -> None:
+    settings.UPLOADS_PER_HOUR = 3
+    user, count_room = site.member(), uploads.upload_room_used
+
+    def slowly(*arguments: Any, **options: Any) -> int:
+        time.sleep(0.05)
+        return count_room(*arguments, **options)
+
+    monkeypatch.setattr(uploads, "upload_room_used", slowly)
+    outcomes = at_once(8, lambda _: uploads.upload_begin(user=user, file_name="x", size_bytes=1, now=site.now))
+    assert outcomes == {"accepted": 3, "too_many_uploads": 5}
+
+
+def test_two_slots_of_a_worker_that_fail_at_once_both_count(site: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    worker, barrier, keep_usage = site.worker(), threading.Barrier(2), reports.keep_usage
+    sent = [site.submit(team=team) for team in (site.team, site.join())]
+    runs = [site.claim(worker) for _ in sent]
+    failed = read_result({"outcome": "failed", "reason": "infrastructure", "code": "engine_lost"}, columns=["mae"])
+
+    def together(*arguments: Any) -> None:
+        barrier.wait(timeout=30)  # both have read their run by now
+        keep_usage(*arguments)
+
+    monkeypatch.setattr(reports, "keep_usage", together)
+    answers = at_once(2, lambda number: reports.run_complete(**lease(runs[number]), result=failed, now=site.now))
+    assert answers == {State.QUEUED: 2}
+    worker.refresh_from_db()
+    assert (worker.infrastructure_failures, set(worker.failed_teams)) == (2, {run.team_id for run in runs})
+
+
+def test_a_worker_claims_a_run_of_a_team_while_it_hands_another_back(
+    site: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An attempt that ends refers to the worker, which the claim has locked before the turns."""
+    worker = site.worker()
+    site.submit(), site.submit()
+    run = site.claim(worker)
+    outcomes = meet(
+        monkeypatch,
+        (dispatch, "fitting_runs"),
+        lambda: dispatch.run_claim(worker=worker, free_gpus=0, now=site.now, claim_id="c1"),
+        lambda: interrupts.run_interrupt(**lease(run), detail="The job ends.", now=site.now),
+    )
+    assert outcomes == {"accepted": 1, State.QUEUED: 1}
+    assert Counter(Run.objects.values_list("state", flat=True)) == {State.LEASED: 1, State.QUEUED: 1}
