@@ -77,7 +77,7 @@ def environment_file_add(
     Raises the `Refusal` that says why not; then the upload is still there. The same upload gives the same file again.
     """
     require_registration(user=user, competition=competition)
-    team = Team.objects.select_for_update().get(pk=require_team(user=user, competition=competition).pk)
+    team = Team.objects.select_for_update(no_key=True).get(pk=require_team(user=user, competition=competition).pk)
     earlier_file = EnvironmentFile.objects.filter(upload=upload, team=team).first()
     if earlier_file is not None:
         return earlier_file
@@ -141,7 +141,9 @@ def _require_room(team: Team, competition: Competition, kind: EnvironmentFile.Ki
 @transaction.atomic
 def environment_file_remove(*, file: EnvironmentFile, note: str) -> None:
     """Remove a file, but not its name and digest. Raises `NOT_REMOVABLE`, or why it is still needed."""
-    Team.objects.select_for_update().get(pk=file.team_id)  # a submission that names it takes its turn before or after
+    Team.objects.select_for_update(no_key=True).get(
+        pk=file.team_id
+    )  # a submission that names it takes its turn before or after
     locked = EnvironmentFile.objects.select_for_update().get(pk=file.pk)
     if locked.state == EnvironmentFile.State.REMOVED:
         raise refusals.NOT_REMOVABLE(file=file)

@@ -78,7 +78,9 @@ def pick_add(*, board: Leaderboard, submission: Submission, by: User, now: datet
     Raises `NOT_OF_YOUR_TEAM`, `NothingToPick`, `SELECTION_CLOSED`, `CANNOT_COUNT` or `TOO_MANY_SELECTED`; then nothing is changed.
     """
     _require_choice(board, submission, by, now)
-    Team.objects.select_for_update().get(pk=submission.team_id)  # a team's choices take turns: the limit holds
+    Team.objects.select_for_update(no_key=True).get(
+        pk=submission.team_id
+    )  # a team's choices take turns: the limit holds
     submission.refresh_from_db()
     _require_usable(board, submission)
     team_picks = Pick.objects.filter(leaderboard=board, team=submission.team_id)
@@ -101,7 +103,7 @@ def pick_remove(*, board: Leaderboard, submission: Submission, by: User, now: da
     _require_choice(board, submission, by, now)
     if board.rule not in REMOVABLE:
         raise STAYS_ON_BOARD(board=board)
-    Team.objects.select_for_update().get(pk=submission.team_id)
+    Team.objects.select_for_update(no_key=True).get(pk=submission.team_id)
     removed, _ = Pick.objects.filter(leaderboard=board, submission=submission).delete()
     if removed:
         _refresh(board, submission.team, now)
@@ -127,7 +129,7 @@ def finals_choose(
         raise NothingToPick(board)
     _require_open(board, now)
     team = require_team(user=by, competition=board.phase.competition)
-    Team.objects.select_for_update().get(pk=team.pk)
+    Team.objects.select_for_update(no_key=True).get(pk=team.pk)
     team_picks = Pick.objects.filter(leaderboard=board, team=team)
     selected = set(team_picks.values_list("submission", flat=True))
     if selected & set(shown) != set(seen):

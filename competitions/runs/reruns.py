@@ -90,7 +90,7 @@ def submission_repeat(*, submission: Submission, by: User, now: datetime, task: 
 @transaction.atomic
 def submission_migrate(*, submission: Submission, phase: Phase, by: User, now: datetime) -> Submission | None:
     """Carry a submission into a phase, once: None where it is there already."""
-    Team.objects.select_for_update().get(pk=submission.team_id)
+    Team.objects.select_for_update(no_key=True).get(pk=submission.team_id)
     if Submission.objects.filter(phase=phase, migrated_from=submission).exists():
         return None
     return _copy(submission, phase, by, now, [], migrated_from=submission)

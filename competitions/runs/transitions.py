@@ -193,7 +193,7 @@ def _update_submission(run: Run, now: datetime, *, is_ended: bool) -> None:
     A run that fills a board has no part in it; the board is updated when such a run ends or is reopened (`is_ended`).
     """
     submission_id = run.submission_id
-    locked = Submission.objects.select_for_update().filter(pk=submission_id)
+    locked = Submission.objects.select_for_update(no_key=True).filter(pk=submission_id)
     was, reason_was, is_smoke = locked.values_list("status", "reason", "is_smoke").get()
     columns = ("pk", "state", "reason", "fills_board", "is_smoke")
     runs = list(Run.objects.filter(submission=submission_id).values_list(*columns, named=True))

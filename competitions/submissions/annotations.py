@@ -105,7 +105,10 @@ def annotations_edit(*, submission: Submission, annotations: Annotations, by: Us
     Its team may write them at any time, since a paper often comes after the end; an organizer may only remove commit and link.
     Raises `NOT_YOUR_ANNOTATIONS`.
     """
-    locked = Submission.objects.select_for_update(of=("self",)).select_related("phase").get(pk=submission.pk)
+    rows = Submission.objects.select_for_update(
+        of=("self",), no_key=True
+    )  # as in all places that wait for boards behind it
+    locked = rows.select_related("phase").get(pk=submission.pk)
     if not Membership.objects.filter(team=locked.team_id, user=by).exists():
         is_removal = annotations.commit in ("", locked.commit) and annotations.link in ("", locked.link)
         if not organizes or not is_removal or annotations.tags != locked.tags:
@@ -147,7 +150,8 @@ def fact_sheet_edit(*, submission: Submission, answers: object, by: User, now: d
     if not fact_sheet_is_open(submission, now):
         raise FACT_SHEET_CLOSED(submission=submission)
     checked = read_fact_sheet(fact_sheet_questions(submission.phase), answers)
-    locked = Submission.objects.select_for_update(of=("self",)).select_related("phase", "team").get(pk=submission.pk)
+    rows = Submission.objects.select_for_update(of=("self",), no_key=True)
+    locked = rows.select_related("phase", "team").get(pk=submission.pk)
     if locked.fact_sheet == checked:
         return False
     locked.fact_sheet = checked

@@ -160,7 +160,7 @@ def _accept(checked: _Checked) -> Submission:
     """The part under the team's lock: one team's submissions take turns, so the last slot is given once."""
     new, team, phase, upload = checked.new, checked.team, checked.new.phase, checked.new.upload
     # Without a join: PostgreSQL reads a row anew when its lock was waited for, but not what was joined to it.
-    locked = Team.objects.select_for_update().get(pk=team.pk)
+    locked = Team.objects.select_for_update(no_key=True).get(pk=team.pk)
     if locked.merged_into is not None:
         raise refusals.TEAM_MERGED(team=locked.merged_into)
     require_in_contest(locked)
@@ -314,7 +314,7 @@ def submission_disqualify(*, submission: Submission, reason: str, now: datetime)
 @transaction.atomic
 def team_disqualify(*, team: Team, reason: str, now: datetime) -> bool:
     """Take all of a team's submissions off the boards and accept no more. False if done already."""
-    locked = Team.objects.select_for_update().get(pk=team.pk)
+    locked = Team.objects.select_for_update(no_key=True).get(pk=team.pk)
     if locked.disqualified_at is not None:
         return False
     Team.objects.filter(pk=team.pk).update(**_standing(now, reason, is_back=False))
@@ -352,7 +352,7 @@ def submission_reinstate(*, submission: Submission, reason: str, now: datetime) 
 
     Raises `TEAM_DISQUALIFIED` if the team is.
     """
-    require_in_contest(Team.objects.select_for_update().get(pk=submission.team_id))
+    require_in_contest(Team.objects.select_for_update(no_key=True).get(pk=submission.team_id))
     rows = Submission.objects.filter(pk=submission.pk, disqualified_at__isnull=False)
     what = f"Reinstated submission #{submission.pk}: {reason[:500]}"
     if not _standing_change(rows, what, now, **_standing(now, reason, is_back=True)):
@@ -367,7 +367,7 @@ def team_reinstate(*, team: Team, reason: str, now: datetime) -> bool:
 
     Those of single submissions stay.
     """
-    locked = Team.objects.select_for_update().get(pk=team.pk)
+    locked = Team.objects.select_for_update(no_key=True).get(pk=team.pk)
     at = locked.disqualified_at
     if at is None:
         return False

@@ -127,7 +127,7 @@ def _answer(proposal: MergeProposal, state: OfferState, now: datetime) -> None:
 
 def _locked_pair(team: Team, other: Team) -> tuple[Team, Team]:
     """Both teams under their locks, taken by primary key so that two merges cannot wait for each other."""
-    rows = Team.objects.select_for_update(of=("self",)).select_related("competition", "captain")
+    rows = Team.objects.select_for_update(of=("self",), no_key=True).select_related("competition", "captain")
     teams = {row.pk: row for row in rows.filter(pk__in=(team.pk, other.pk)).order_by("pk")}
     return teams[team.pk], teams[other.pk]
 

@@ -81,7 +81,7 @@ def cells_queue(*, submission_id: int, tasks: Iterable[int], now: datetime) -> i
     runs that start again.
     """
     submission = Submission.objects.select_related("phase__competition__queue").get(pk=submission_id)
-    Team.objects.select_for_update().get(pk=submission.team_id)
+    Team.objects.select_for_update(no_key=True).get(pk=submission.team_id)
     submission.refresh_from_db(fields=["status", "disqualified_at", "team"])
     if submission.status != State.FINISHED or not submission.may_rank:
         return 0

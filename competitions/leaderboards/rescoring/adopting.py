@@ -105,7 +105,9 @@ def _lock_runs(chosen: QuerySet[Rescoring]) -> Sequence[Rescoring]:
     rescorings = list(chosen.select_related("proposal", "submission", "copy").prefetch_related("copy__runs"))
     runs = Run.objects.select_for_update().filter(submission__in=[each.submission_id for each in rescorings])
     list(runs.order_by("pk").values_list("pk"))
-    submissions = Submission.objects.select_for_update().filter(pk__in=[each.submission_id for each in rescorings])
+    submissions = Submission.objects.select_for_update(no_key=True).filter(
+        pk__in=[each.submission_id for each in rescorings]
+    )
     list(submissions.order_by("pk").values_list("pk"))
     return rescorings
 

@@ -138,7 +138,7 @@ def distribution_chart(bars: Sequence[Bar], column: Column, own: Entry | None) -
     return Chart(
         key="distribution",
         title="How the scores are distributed",
-        summary=f"{total} row{'' if total == 1 else 's'}, most from {most.low} to {most.high}. The outer bars include all rows beyond them.",
+        summary=f"{total} row{'' if total == 1 else 's'}, most from {most.low} to {most.high}. The outer bars hold all rows beyond.",
         x=Axis(f"{unit_title(column)}, from", "category"),
         y=Axis("Rows"),
         series=series,

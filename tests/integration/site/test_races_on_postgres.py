@@ -37,6 +37,7 @@ from competitions.discussions.moderation import writer_ban
 from competitions.discussions.reading import topic_page
 from competitions.discussions.services import Draft, reply_create, topic_create
 from competitions.leaderboards import picks
+from competitions.leaderboards import services as boards
 from competitions.leaderboards.models import Commitment, Entry, Pick
 from competitions.leaderboards.picks import pick_add
 from competitions.leaderboards.ranking.rules import Rule
@@ -50,6 +51,7 @@ from competitions.runs.leases import interrupts, reports
 from competitions.runs.models import Run, RunEvent
 from competitions.runs.queue.ranking import enter_queue
 from competitions.runs.services import submission_cancel
+from competitions.submissions.annotations import Annotations, annotations_edit
 from competitions.submissions.models import Submission
 from competitions.submissions.services import NewSubmission, submission_create, submission_disqualify
 from competitions.submissions.states import Kind, State
@@ -580,6 +582,21 @@ def test_a_place_is_confirmed_while_its_submission_is_disqualified(
     assert outcomes == {"accepted": 2}
     assert Place.objects.get().state == PlaceState.FAILED
     assert Submission.objects.get().verified_at is None
+
+
+def test_a_board_is_rebuilt_while_the_commit_of_a_submission_on_it_changes(
+    site: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its new rows refer to the submission, which is looked at when they are committed."""
+    submission = site.score(site.submit(), 0.5)
+    outcomes = meet(
+        monkeypatch,
+        (boards, "rows_rebuild"),
+        lambda: boards.board_rebuild(site.phase.leaderboards.get()),
+        lambda: annotations_edit(submission=submission, annotations=Annotations((), "a" * 40, ""), by=site.member()),
+    )
+    assert outcomes == {"accepted": 2}
+    assert (Submission.objects.get().commit, Entry.objects.count()) == ("a" * 40, 1)
 
 
 def test_an_account_ends_while_a_team_mate_chooses_what_counts(site: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
