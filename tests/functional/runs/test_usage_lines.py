@@ -55,7 +55,7 @@ def test_a_line_takes_the_place_of_the_one_before_and_is_drawn_while_the_run_goe
     assert beat(run).status_code == 200
     assert RunUsage.objects.get().line["at_s"] == [1, 2, 3]
     shown = page(site, run)
-    assert "At most 1 of 1 cores" in shown
+    assert "At most 1 of 1 core in use" in shown
     assert "3.0 MiB at most" in shown
     assert "after 3.0 s" in shown, "the table behind the chart"
     assert "usage-gpu" not in shown, "nothing is drawn of what was not measured"
