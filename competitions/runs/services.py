@@ -21,7 +21,7 @@ from competitions.runs.queue.ranking import enter_queue
 from competitions.runs.transitions import run_move, run_reopen
 from competitions.submissions.models import FileCheck, Submission
 from competitions.submissions.notices import rescoring_notify
-from competitions.submissions.refusals import MERGE_OVER_QUOTA, NOTHING_TO_RUN
+from competitions.submissions.refusals import MERGE_BACK, MERGE_OVER_QUOTA, NOTHING_TO_RUN
 from competitions.submissions.states import FINAL, HELD, Kind, State
 from competitions.teams.models import Team
 from core.background.rows import asker_key
@@ -127,9 +127,10 @@ def locked_runs(submission: Submission) -> list[Run]:
 def submissions_follow_merge(sender: type[Team], team: Team, absorbed: Team, **kwargs: Any) -> None:
     """Receiver of `teams_merged`, under both teams' locks: submissions and runs move, used quota adds up.
 
-    Raises `MERGE_OVER_QUOTA` when the two have used more of a phase than one team may in total; what is left of a day or
-    a week may become none, which costs nobody anything.
+    Raises `MERGE_BACK`, or `MERGE_OVER_QUOTA` when the two have used more of a phase than one team may in total; what is left of a
+    day or a week may become none, which costs nobody anything.
     """
+    _require_no_return(team, absorbed)
     _require_quota(team, absorbed)
     # See the locking policy.
     list(Run.objects.select_for_update().filter(team=absorbed).order_by("pk").values_list("pk"))
@@ -143,6 +144,17 @@ def submissions_follow_merge(sender: type[Team], team: Team, absorbed: Team, **k
     moving.update(team=team)
     Run.objects.filter(team=absorbed).update(team=team)
     enter_queue(Run.objects.filter(team=team), now=timezone.now())
+
+
+def _require_no_return(team: Team, absorbed: Team) -> None:
+    """Raise `MERGE_BACK` for a person who submitted for both teams.
+
+    Each day they would leave, submit by themselves, and come back.
+    """
+    here = Submission.objects.filter(team=team).values("submitted_by")
+    both = Submission.objects.filter(team=absorbed, submitted_by__in=here).select_related("submitted_by").first()
+    if both is not None:
+        raise MERGE_BACK(person=both.submitted_by)
 
 
 def _require_quota(team: Team, absorbed: Team) -> None:

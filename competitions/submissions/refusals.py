@@ -192,6 +192,12 @@ MERGE_OVER_QUOTA: Final = RefusalKind(
     tells=("used", "limit"),
 )
 
+MERGE_BACK: Final = RefusalKind(
+    409,
+    "merge_back",
+    "{person} has submitted for both teams. Nobody who has left a team can bring another one into it.",
+)
+
 
 class NoPlaceForDataset(Conflict):
     code = "no_place_for_dataset"

@@ -132,6 +132,19 @@ def test_teams_that_used_more_together_than_one_may_do_not_merge(site: Scenario,
     assert set(Submission.objects.values_list("team", flat=True)) == {site.team.pk, other.pk}
 
 
+def test_who_left_a_team_does_not_bring_another_one_into_it(site: Scenario, other: Team) -> None:
+    """Each would have a day's limits for themselves, and the team all of their submissions."""
+    leaving = other.captain
+    site.submit(team=other)
+    merged(site, other)
+    team_leave(team=site.team, by=leaving)
+    again = team_create(user=leaving, competition=site.competition, name="Again", now=site.now)
+    merge_decline(proposal=propose(site, again), by=leaving, now=site.now)
+    site.submit(team=again)
+    assert f"{leaving} has submitted for both" in refused(lambda: merged(site, again), submission_refusals.MERGE_BACK)
+    assert set(Submission.objects.values_list("team", flat=True)) == {site.team.pk, again.pk}
+
+
 def test_only_the_captains_decide(site: Scenario, other: Team) -> None:
     member = site.join("Third").captain
     refused(lambda: merge_propose(team=site.team, by=member, other_name=other.name, now=site.now), refusals.NOT_CAPTAIN)
