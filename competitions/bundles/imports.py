@@ -13,10 +13,10 @@ from accounts.models import User
 from competitions.bundles.importing.importer import Imported, bundle_import, competition_clone
 from competitions.bundles.importing.tasks import task_import
 from competitions.bundles.models import BundleImport
-from competitions.bundles.refusals import ORGANIZERS_ONLY, ORIGINAL_GONE
+from competitions.bundles.refusals import ORIGINAL_GONE
 from competitions.bundles.unpacking import unpacked
 from competitions.catalog.models import Competition
-from competitions.catalog.organizers import may_host
+from competitions.catalog.organizers import require_host
 from competitions.compute.models import Queue
 from competitions.resources.models import StoredFile
 from competitions.resources.storage import local_copy
@@ -33,25 +33,19 @@ IMPORT_JOB: Final = "bundle-import"
 def import_begin(
     *, owner: User, stored: StoredFile, file_name: str, now: datetime, queue: Queue | None = None
 ) -> BundleImport:
-    """Note a bundle that has arrived, and have it imported in the background. Raises `ORGANIZERS_ONLY`."""
+    """Note a bundle that has arrived, and have it imported in the background. Raises `HostsOnly`."""
     return _begin(owner, now, file=stored, file_name=file_name[-255:], queue=queue)
 
 
 def task_import_begin(*, owner: User, stored: StoredFile, file_name: str, now: datetime) -> BundleImport:
-    """Have a task made of a zip in the background. Raises `ORGANIZERS_ONLY`."""
+    """Have a task made of a zip in the background. Raises `HostsOnly`."""
     return _begin(owner, now, kind=BundleImport.Kind.TASK, file=stored, file_name=file_name[-255:])
 
 
 def clone_begin(*, competition: Competition, by: User, now: datetime) -> BundleImport:
-    """Have an equal competition made in the background, a draft of `by`. Raises `ORGANIZERS_ONLY`."""
+    """Have an equal competition made in the background, a draft of `by`. Raises `HostsOnly`."""
     name = f"Clone of {competition.title}"[:255]
     return _begin(by, now, kind=BundleImport.Kind.CLONE, original=competition, file_name=name, queue=competition.queue)
-
-
-def require_host(user: User) -> None:
-    """Raise `ORGANIZERS_ONLY` for who may not host: to be asked before a file of theirs is stored."""
-    if not may_host(user):
-        raise ORGANIZERS_ONLY()
 
 
 def _begin(owner: User, now: datetime, **fields: Any) -> BundleImport:

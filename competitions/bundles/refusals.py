@@ -4,10 +4,6 @@ from typing import Final
 
 from core.refusals import Refusal, RefusalKind
 
-ORGANIZERS_ONLY: Final = RefusalKind(
-    403, "organizers_only", "Only organizers import competitions. Ask an administrator for the rights of an organizer."
-)
-
 
 class FilesMissing(Refusal):
     """`extra["missing"]` lists the digests."""

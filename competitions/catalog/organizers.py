@@ -5,12 +5,13 @@ from typing import Final
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.db import transaction
+from django.urls import reverse
 
 from accounts.models import User
 from accounts.outbox import mail_person
 from accounts.people.lookup import named_by
 from competitions.catalog.models import Competition, CompetitionOrganizer, Phase
-from core.refusals import RefusalKind
+from core.refusals import NotAllowed, RefusalKind
 
 
 def organizes(user: User | AnonymousUser, phase: Phase) -> bool:
@@ -23,6 +24,22 @@ def may_host(user: User | AnonymousUser) -> bool:
     if not isinstance(user, User) or not user.is_active:
         return False
     return user.is_staff or (settings.HOSTS == "everybody" and not user.is_robot)
+
+
+class HostsOnly(NotAllowed):
+    code = "hosts_only"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Your account does not host competitions yet. Ask for it on the page “Host a competition”.",
+            next_step=reverse("organize:start"),
+        )
+
+
+def require_host(user: User) -> None:
+    """Raise `HostsOnly` unless this person may host: to be asked before a file of theirs is stored."""
+    if not may_host(user):
+        raise HostsOnly
 
 
 UNKNOWN_ACCOUNT: Final = RefusalKind(

@@ -10,8 +10,8 @@ from django.db import transaction
 from django.db.models import F, QuerySet, Sum
 
 from accounts.models import User
+from competitions.catalog.organizers import require_host
 from competitions.organize.building.removal import competition_remove
-from competitions.organize.hosts import require_host
 from competitions.organize.models import CompetitionDraft, DraftFile
 from competitions.organize.refusals import ALREADY_PUBLISHED, ANSWERS_TOO_LONG, TOO_MANY_DRAFTS, DraftChangedElsewhere
 from competitions.organize.steps.step import FileSlot, require_ending

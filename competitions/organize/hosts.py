@@ -9,15 +9,9 @@ from django.urls import reverse
 
 from accounts.models import User
 from accounts.outbox import mail_person
-from competitions.catalog.organizers import may_host
+from competitions.catalog.organizers import HostsOnly, may_host
 from competitions.organize.models import CompetitionDraft, HostRequest
-from competitions.organize.refusals import REQUEST_OPEN, REQUESTS_CLOSED, HostsOnly
-
-
-def require_host(user: User) -> None:
-    """Raise `HostsOnly` unless this person may host competitions."""
-    if not may_host(user):
-        raise HostsOnly
+from competitions.organize.refusals import REQUEST_OPEN, REQUESTS_CLOSED
 
 
 def require_staff(user: User) -> None:

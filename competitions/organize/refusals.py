@@ -2,20 +2,7 @@
 
 from typing import Final
 
-from django.urls import reverse
-
-from core.refusals import Conflict, NotAllowed, RefusalKind
-
-
-class HostsOnly(NotAllowed):
-    code = "hosts_only"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "Your account does not host competitions yet. Ask for it on the page “Host a competition”.",
-            next_step=reverse("organize:start"),
-        )
-
+from core.refusals import Conflict, RefusalKind
 
 REQUEST_OPEN: Final = RefusalKind(
     409, "host_request_open", "You have asked already. An administrator decides, and you will get a mail."

@@ -18,9 +18,10 @@ from competitions.api.views.base import ApiView, checked
 from competitions.bundles.codabench_gaps import codabench_gaps, codabench_refusals
 from competitions.bundles.exports import export_begin
 from competitions.bundles.importing.rows import queue_named
-from competitions.bundles.imports import import_begin, require_host
+from competitions.bundles.imports import import_begin
 from competitions.bundles.models import BundleExport, BundleImport
 from competitions.catalog.models import Competition
+from competitions.catalog.organizers import require_host
 from competitions.resources.downloads import stored_response
 from competitions.resources.rooms import upload_room
 from competitions.resources.uploads import UploadIncomplete, take_upload, upload_finish
@@ -45,7 +46,7 @@ class Bundles(ApiView):
     takes_files = True
 
     def body_room(self, request: Request) -> int:  # type: ignore[override]  # what the address names
-        """Room for a bundle, for those who may host. Raises `ORGANIZERS_ONLY`, or the refusal of an upload."""
+        """Room for a bundle, for those who may host. Raises `HostsOnly`, or the refusal of an upload."""
         require_host(self.person())
         return upload_room(self.received, self.person())
 

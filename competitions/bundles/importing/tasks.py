@@ -8,8 +8,8 @@ from typing import Any, Final
 from django.db import transaction
 
 from accounts.models import User
-from competitions.bundles.refusals import ORGANIZERS_ONLY
 from competitions.catalog.models import Task
+from competitions.catalog.organizers import require_host
 from competitions.resources.models import Resource
 from competitions.resources.storage import store_path
 from competitions.resources.versions import require_room
@@ -31,10 +31,9 @@ def task_import(
     """Make a task of the zip, all of it or nothing; it belongs to no competition yet. `name`: the zip's.
 
     `record` is called inside the transaction that makes it; if it raises, nothing was made.
-    Raises `ORGANIZERS_ONLY`, or `InvalidBundle` with every fault.
+    Raises `HostsOnly`, or `InvalidBundle` with every fault.
     """
-    if not owner.is_staff:
-        raise ORGANIZERS_ONLY()
+    require_host(owner)
     with open_bundle(source, name=name) as files, tempfile.TemporaryDirectory() as scratch:
         path = files.folder / TASK_YAML
         if not path.is_file():

@@ -18,12 +18,11 @@ from competitions.bundles.importing.importer import Progress, forget_parts, new_
 from competitions.bundles.importing.rows import Part, References
 from competitions.bundles.pushing.document import LiveDocument
 from competitions.bundles.pushing.review import BreaksContest, Change, differences, require_standing, rules_broken
-from competitions.bundles.refusals import ORGANIZERS_ONLY
 from competitions.bundles.unpacking import sample_fault
 from competitions.catalog.changes.boards import watch_board
 from competitions.catalog.changes.change import change_impact, changed_values, editable_values
 from competitions.catalog.models import Competition, Leaderboard, Phase, Task
-from competitions.catalog.organizers import may_host
+from competitions.catalog.organizers import require_host
 from competitions.catalog.services import current_rules
 from competitions.factsheets.models import Question, questions_changed
 from competitions.resources.versions import require_room
@@ -140,8 +139,8 @@ def push_read(folder: Path, *, owner: User, now: datetime, progress: Progress, k
     progress("Reading")
     reader = BundleReader(BundleFiles(folder))
     live = _named(reader, owner)
-    if live is None and not may_host(owner):
-        raise ORGANIZERS_ONLY()
+    if live is None:
+        require_host(owner)
     references = References(reader, owner=owner, queue=None, live=live)
     references.look_up()
     read_samples(reader, sample_fault)

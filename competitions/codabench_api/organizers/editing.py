@@ -15,10 +15,11 @@ from django.utils import timezone
 from rest_framework.response import Response
 
 from accounts.models import User
-from competitions.bundles.imports import import_begin, require_host
+from competitions.bundles.imports import import_begin
 from competitions.bundles.models import BundleImport
 from competitions.catalog.changes.competitions import change_competition
 from competitions.catalog.models import Competition, Format, Page
+from competitions.catalog.organizers import require_host
 from competitions.catalog.services import current_rules, rules_publish, same_text
 from competitions.catalog.texts.pages import list_own_tabs
 from competitions.codabench_api.base import BadForm, RobotView

@@ -15,9 +15,9 @@ from accounts.models import Scope, User
 from accounts.views import open_page
 from competitions.bundles.codabench_gaps import codabench_gaps, codabench_refusals
 from competitions.bundles.exports import export_begin, export_recent
-from competitions.bundles.imports import require_host, task_import_begin
+from competitions.bundles.imports import task_import_begin
 from competitions.catalog.models import Competition, Phase
-from competitions.catalog.organizers import organizes
+from competitions.catalog.organizers import organizes, require_host
 from competitions.catalog.publishing import competition_publish, competition_withdraw
 from competitions.codabench_api.base import PAGE_PARAMETERS, BadForm, RobotView, ShownView
 from competitions.codabench_api.files import address, read_address
@@ -71,7 +71,7 @@ class UploadTask(RobotView):
     takes_files = True
 
     def body_room(self, request: Request) -> int:  # type: ignore[override]  # what the address names
-        """Room for a task's zip, for hosts. Raises `ORGANIZERS_ONLY` or the refusal of an upload."""
+        """Room for a task's zip, for hosts. Raises `HostsOnly` or the refusal of an upload."""
         require_host(self.person())
         return upload_room(self.received, self.person())
 

@@ -10,9 +10,10 @@ from accounts.models import User
 from accounts.views import person
 from competitions.bundles.codabench_gaps import codabench_gaps, codabench_refusals
 from competitions.bundles.exports import export_begin
-from competitions.bundles.imports import clone_begin, import_begin, require_host
+from competitions.bundles.imports import clone_begin, import_begin
 from competitions.bundles.models import BundleExport, BundleImport
 from competitions.catalog.models import Competition
+from competitions.catalog.organizers import require_host
 from competitions.compute.models import Queue
 from competitions.resources.downloads import stored_response
 from competitions.resources.rooms import takes_uploads

@@ -244,7 +244,7 @@ def test_who_may_not_host_is_refused_before_anything_of_theirs_is_stored(site: S
     sent = {"file": SimpleUploadedFile("task.zip", zip_bytes({"task.yaml": "name: a"}))}
     participant = robot(site, site.member(site.join("Team")))
     answer = participant.post(path, {"title": "Mine"} if path == "/api/competitions/" else sent)
-    assert (answer.status_code, answer.json()["code"]) == (403, "organizers_only")
+    assert (answer.status_code, answer.json()["code"]) == (403, "hosts_only")
     assert (StoredFile.objects.count(), Upload.objects.count()) == before
 
 

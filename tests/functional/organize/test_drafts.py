@@ -12,6 +12,7 @@ from django.core import mail
 from django.test import Client
 
 from accounts.models import User
+from competitions.catalog.organizers import HostsOnly
 from competitions.organize import drafts, hosts
 from competitions.organize.models import CompetitionDraft, DraftFile, HostRequest
 from competitions.organize.refusals import (
@@ -19,7 +20,6 @@ from competitions.organize.refusals import (
     REQUESTS_CLOSED,
     TOO_MANY_DRAFTS,
     DraftChangedElsewhere,
-    HostsOnly,
 )
 from competitions.organize.steps.paths import answered
 from scoring.metrics import METRICS

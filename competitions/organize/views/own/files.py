@@ -17,10 +17,10 @@ from django.views.decorators.http import require_http_methods, require_safe
 from accounts.models import User
 from accounts.views import person
 from competitions.catalog.models import Competition, Phase, Solution, Task
+from competitions.catalog.organizers import require_host
 from competitions.organize.editing.change_form import ChangeForm
 from competitions.organize.editing.deletions import Deletion
 from competitions.organize.forms import KindForm, ResourceFilterForm, list_page
-from competitions.organize.hosts import require_host
 from competitions.organize.views.access import answer_upload
 from competitions.organize.views.editing.changes import change_page, delete_page, render_page
 from competitions.resources.downloads import stored_response
