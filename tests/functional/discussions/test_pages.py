@@ -315,7 +315,10 @@ def test_the_desk_shows_what_waits_or_was_reported_and_every_decision_is_on_reco
     with refuses(refusals.REASON_MISSING):
         post_report(post=post, by=reader, text=" ", now=site.now)
     assert told(site.organizer) == [("moderation", "posts to look at")]
-    assert "It is rude." in page(organizer, url(site, "organize:discussion"))
+    Post.objects.filter(pk=post.pk).update(body=f"{'Much. ' * 500}The end.")
+    shown = page(organizer, url(site, "organize:discussion"))
+    assert "It is rude." in shown
+    assert "The end." in shown, "nobody decides on what they were not shown"
     act = url(site, "organize:post-act", post.pk)
     assert organizer.post(act, {"action": "dismiss", "version": 1}).status_code == 302
     assert Report.objects.get().settled_by == site.organizer
