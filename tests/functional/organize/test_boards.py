@@ -230,6 +230,8 @@ def test_a_board_is_deleted_once_what_goes_with_it_was_read(
     page = organizer.get(delete_url(podium)).content.decode()
     assert "2 rows of 2 teams go" in page
     assert "has no board then" in page
+    site.score(site.submit(team=site.join("Known", is_baseline=True)), 0.75)
+    assert "2 rows of 2 teams and 1 row of baselines go" in organizer.get(delete_url(podium)).content.decode()
     form = form_fields(organizer.get(delete_url(podium)))
     site.score(site.submit(team=site.join("Third")), 0.75)
     assert organizer.post(delete_url(podium), form).status_code == 409, "a third team has come since"
