@@ -142,7 +142,7 @@ def _run_context(reader: Reader, submission: Submission, run: Run, progress: Pro
     phase = submission.phase
     streams = visible_streams(reader, phase, is_smoke=run.is_smoke)
     receipt = disclosed_receipt(reader, phase, run.receipt, run=run)
-    history = run_history(run, run.queued_at if run.fills_board else submission.created_at)
+    history = run_history(run, submission)
     whole = projected_whole(run, phase)
     return {
         "run": run,
