@@ -17,11 +17,13 @@ from competitions.catalog.models import CompetitionOrganizer, Phase
 from competitions.compute.models import ClusterJob, ComputeWorker, Launcher, Queue
 from competitions.organize.models import CompetitionDay
 from competitions.organize.workspace.days import count_days, days_recount
+from competitions.runs.leases import reports
 from competitions.runs.models import Run
 from competitions.submissions.models import Submission
+from competitions.submissions.states import Kind, State
 from competitions.teams.models import Registration
 from tests.permissions import user_client
-from tests.scenario import Scenario, person, scenario
+from tests.scenario import Scenario, lease, person, scenario
 
 
 def test_days_are_counted_anew_and_not_added_to(site: Scenario) -> None:
@@ -56,6 +58,25 @@ def test_what_comes_as_of_earlier_days_is_seen_when_they_are_counted_anew(site: 
     days_recount(site.competition, now=site.now)
     assert [(day.submitted, day.scored) for day in days.all()] == [(1, 1), (1, 0)]
     assert CompetitionDay.objects.get(competition=other.competition).submitted == 1
+
+
+def test_a_day_is_counted_whole_though_later_numbers_are_of_earlier_days(site: Scenario) -> None:
+    site.submit()
+    count_days(now=site.now)
+    scenario().submit(at=site.now - timedelta(days=9))
+    site.submit()
+    count_days(now=site.now)
+    assert CompetitionDay.objects.get(competition=site.competition).submitted == 2
+
+
+def test_waiting_ends_when_the_first_program_starts(site: Scenario) -> None:
+    site.submit(kind=Kind.CODE)
+    run = site.claim()
+    for state, seconds in ((State.INGESTING, 10), (State.SCORING, 100)):
+        reports.run_heartbeat(**lease(run), state=state, meters={}, now=site.now + timedelta(seconds=seconds))
+    count_days(now=site.now)
+    day = CompetitionDay.objects.get()
+    assert (day.runs, day.waited_s) == (1, 10)
 
 
 @pytest.fixture
