@@ -55,7 +55,9 @@ def _recent(now: datetime) -> QuerySet[Submission]:
     since = datetime.combine((now - RECOUNTED).astimezone(UTC).date(), datetime.min.time(), UTC)
     counted = CompetitionDay.objects.order_by().values("competition").distinct()
     uncounted = Phase.objects.exclude(competition__in=list(counted.values_list("competition", flat=True)))
-    return Submission.objects.filter(Q(created_at__gte=since) | Q(phase__in=list(uncounted.values_list("pk", flat=True))))
+    return Submission.objects.filter(
+        Q(created_at__gte=since) | Q(phase__in=list(uncounted.values_list("pk", flat=True)))
+    )
 
 
 def days_recount(competition: Competition, *, now: datetime) -> None:

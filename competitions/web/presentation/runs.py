@@ -37,7 +37,7 @@ def run_history(run: Run, submission: Submission) -> list[tuple[RunEvent, float]
 
 
 def _began_at(run: Run, submission: Submission, events: Sequence[RunEvent]) -> datetime:
-    """The moment at which a run was made: with its submission, to be checked, or later, as after a smoke run."""
+    """The moment a run was made: with its submission, to be checked, or later, as after a smoke run."""
     if not events or events[0].source == State.CHECKING:
         return submission.created_at
     smoke_ended = [each.finished_at for each in submission.runs.all() if each.is_smoke and each.finished_at is not None]

@@ -114,6 +114,11 @@ def test_what_fails_its_smoke_run_goes_no_further_and_is_free(site: Scenario, ph
     assert submission.runs.count() == 1
     assert used(site, phase) == 0
     assert site.claim_nothing()
+    client = user_client(site.member())
+    for address in (f"/submissions/{submission.pk}/", f"/submissions/{submission.pk}/row/"):
+        assert "It cost no quota." in client.get(address).content.decode()
+    Submission.objects.filter(pk=submission.pk).update(is_charged=True)  # as beyond the free ones of a day
+    assert "It cost no quota." not in client.get(f"/submissions/{submission.pk}/").content.decode()
 
 
 def test_a_smoke_run_alone_costs_nothing_and_ends_there(site: Scenario, phase: Phase) -> None:

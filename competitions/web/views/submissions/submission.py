@@ -81,7 +81,10 @@ def row(request: HttpRequest, pk: int) -> HttpResponse:
     submission = find(request, pk)
     reader = reader_for(person(request))
     rows = build_rows([_scored(submission)], reader=reader, now=reader.now)
-    return render(request, "web/submissions/_row.html", {"row": rows[0]})
+    response = render(request, "web/submissions/_row.html", {"row": rows[0]})
+    if submission.is_final:  # the list's page asks for the quota that is left, as what failed may have cost none
+        response["HX-Trigger"] = "submission-ended"
+    return response
 
 
 @require_safe
