@@ -321,7 +321,7 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "codabench:datasets": ("post", "SMTOXR", {"A": 401}),
     "codabench:upload-completed": ("put", "M", {"A": 401, "STOXR": 404}),
     "codabench:dataset": ("get", "O", {"A": 401, "SMTXR": 404}),
-    "dataset-download": ("get", "MTOR", {"A": 401, "SX": 404}),
+    "dataset-download": ("get", "MTOR", {"A": 401, "SX": 403}),
     "codabench:toggle-publish": ("post", "OR", {"A": 401, "SMTX": 404}),
     "codabench:my-profile": ("get", SIGNED_IN, {"A": 401}),
     "codabench:phases": ("get", EVERYBODY, {}),

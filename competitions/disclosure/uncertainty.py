@@ -237,4 +237,19 @@ def may_see_remark(reader: Reader, board: Leaderboard) -> bool:
 
 
 def _percent(share: float) -> int:
-    return min(max(round(100 * share), 100 - SUREST), SUREST)
+    """In whole percent; the lowest stands for all that is below it, the highest for all above it."""
+    percent = 100 * share
+    if percent > SUREST:
+        return SUREST
+    return min(max(round(percent), 101 - SUREST), SUREST - 1) if percent >= 100 - SUREST else 100 - SUREST
+
+
+def shown_chance(percent: int) -> str:
+    """A chance as people read it.
+
+    >>> [shown_chance(percent) for percent in (1, 2, 98, 99)]
+    ['< 1', '2', '98', '> 99']
+    """
+    if percent >= SUREST:
+        return f"> {SUREST}"
+    return str(percent) if percent > 100 - SUREST else f"< {100 - SUREST}"

@@ -40,6 +40,10 @@ class ColumnForm(forms.ModelForm[Column]):
         }
         help_texts: ClassVar[dict[str, str]] = {"is_primary": ""}
 
+    def has_changed(self) -> bool:
+        # The place of a new column is filled in, and moves on when somebody else adds one.
+        return bool(self.changed_data and (self.instance.pk or self.changed_data != ["index"]))
+
 
 class ColumnFormSet(forms.BaseInlineFormSet[Column, Leaderboard, forms.ModelForm[Column]]):
     """The columns of a board; what is wrong with them together stands at the column that it is about."""

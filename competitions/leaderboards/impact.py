@@ -3,7 +3,7 @@
 Once it is written, ranks are made anew.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -12,15 +12,15 @@ from competitions.catalog.changes.change import Change, impact_check
 from competitions.catalog.models import Agents, Column, Competition, Leaderboard, Phase
 from competitions.catalog.readiness import ReadinessWarning, readiness_check
 from competitions.disclosure.scores import scores_are_public
-from competitions.leaderboards.models import Score
 from competitions.leaderboards.ranking.entries import team_ranks
 from competitions.leaderboards.ranking.values import deciding_column
 from competitions.leaderboards.services import board_rebuild, board_touch
+from competitions.runs.models import Run
 from competitions.submissions.models import Submission
 from competitions.submissions.states import State
 from competitions.teams.models import Team
 
-LATEST = 50  # scores of a board that tell which keys its scoring program writes
+LATEST = 50  # scored submissions of a phase that tell which keys their scores have
 
 
 def board_follow_change(sender: type[Leaderboard], change: Change[Leaderboard], **kwargs: Any) -> None:
@@ -84,8 +84,7 @@ def watch_ranks(board: Leaderboard) -> Compare:
 @board_watch
 def watch_keys(board: Leaderboard) -> Compare:
     """Say which columns wait for their scores where others leave the board, as after a key was changed."""
-    latest = Score.objects.filter(leaderboard=board).order_by("-pk").values_list("values", flat=True)[:LATEST]
-    known, before = {key for values in latest for key in values}, _score_keys(board)
+    known, before = _known_keys(board), _score_keys(board)
 
     def compare(changed: Leaderboard) -> list[str]:
         titles = _score_keys(changed)
@@ -98,6 +97,28 @@ def watch_keys(board: Leaderboard) -> Compare:
         ]
 
     return compare
+
+
+def empty_columns(board: Leaderboard, keys: Collection[str]) -> list[str]:
+    """Say of each column that the board has beside these keys that no submission has a score for it yet.
+
+    Scores of keys that no board shows are not stored, so only what is scored from now on may have them.
+    """
+    known = _known_keys(board)
+    added = [(key, title) for key, title in _score_keys(board).items() if key not in known and key not in keys]
+    return [
+        f"No submission has a score “{key}” so far; they have {', '.join(sorted(known))}. The column “{title}” stays empty until the "
+        "scoring program writes it. Run earlier submissions again to fill it for them."
+        for key, title in added
+        if known
+    ]
+
+
+def _known_keys(board: Leaderboard) -> set[str]:
+    """The keys that the newest scores of the board's phase have, whichever board shows them."""
+    latest = Submission.objects.filter(phase=board.phase_id, status=State.FINISHED, is_smoke=False).order_by("-pk")
+    runs = Run.objects.filter(submission__in=list(latest.values_list("pk", flat=True)[:LATEST]), is_smoke=False)
+    return {key for scores in runs.values_list("scores", flat=True) for key in scores}
 
 
 def _score_keys(board: Leaderboard) -> dict[str, str]:

@@ -145,6 +145,7 @@ class BoardPreview:
     board: Leaderboard
     commitment: Commitment | None
     changes: list[str]
+    baselines: int  # among its rows
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,8 @@ def reveal_preview(phase: Phase, *, now: datetime) -> RevealPreview:
     previews = []
     for board in sealed_boards(phase) or committed_boards(phase):
         commitment = board_commitment(board)
-        previews.append(BoardPreview(board, commitment, changed_since(commitment) if commitment else []))
+        changes = changed_since(commitment) if commitment else []
+        previews.append(BoardPreview(board, commitment, changes, board.entries.filter(is_baseline=True).count()))
     return RevealPreview(previews, unscored(phase), not phase.is_settled(now))
 
 

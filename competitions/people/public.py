@@ -30,6 +30,7 @@ class PublicRank:
     entry: Entry
     board: Leaderboard
     rank: int
+    of: int
 
     @property
     def competition(self) -> Competition:
@@ -129,15 +130,18 @@ def _ranks(rows: Mapping[int, list[Entry]], now: datetime) -> Iterator[PublicRan
     final = [entry for entries in rows.values() for entry in entries if entry.leaderboard.phase.is_settled(now)]
     final.sort(key=lambda entry: (entry.leaderboard.phase.closes_at, entry.leaderboard_id), reverse=True)
     ranks = entry_ranks([entry.pk for entry in final[:RANKS_SHOWN]])
-    return (PublicRank(entry, entry.leaderboard, ranks[entry.pk]) for entry in final[:RANKS_SHOWN])
+    return (PublicRank(entry, entry.leaderboard, *ranks[entry.pk]) for entry in final[:RANKS_SHOWN])
 
 
-def entry_ranks(entries: Sequence[int]) -> dict[int, int]:
-    """The ranks of these rows of any boards, by their number, in one query."""
+def entry_ranks(entries: Sequence[int]) -> dict[int, tuple[int, int]]:
+    """The rank of each of these rows, and how many are ranked on its board; in one query."""
     ranked = Entry.objects.filter(leaderboard=OuterRef("leaderboard"), is_baseline=False)
     better = ranked.filter(
         Q(rank_value__lt=OuterRef("rank_value")) | Q(rank_value=OuterRef("rank_value"), tie_key__lt=OuterRef("tie_key"))
     )
-    count = better.order_by().values("leaderboard").annotate(number=Count("pk")).values("number")
-    rows = Entry.objects.filter(pk__in=entries).annotate(ahead=Coalesce(Subquery(count), 0), rank=F("ahead") + 1)
-    return dict(rows.values_list("pk", "rank"))
+    ahead, ranked_count = (
+        Coalesce(Subquery(rows.order_by().values("leaderboard").annotate(number=Count("pk")).values("number")), 0)
+        for rows in (better, ranked)
+    )
+    rows = Entry.objects.filter(pk__in=entries).annotate(ahead=ahead, rank=F("ahead") + 1, of=ranked_count)
+    return {pk: (rank, of) for pk, rank, of in rows.values_list("pk", "rank", "of")}

@@ -16,6 +16,7 @@ class RunsConfig(AppConfig):
         from competitions.runs.leases.interrupts import runs_follow_job
         from competitions.runs.leases.retries import LEASES, expire_leases
         from competitions.runs.planning import queue_accepted
+        from competitions.runs.queue.positions import unserved_queues
         from competitions.runs.queue.ranking import turns_repair, wake_waiting_queues
         from competitions.runs.records.retention import remove_old
         from competitions.runs.records.scoring_errors import organizers_notify
@@ -23,9 +24,11 @@ class RunsConfig(AppConfig):
         from competitions.submissions.signals import submission_accepted
         from competitions.teams.merging import teams_merged
         from core.background import jobs
+        from core.health import health_check
         from core.reconciler import reconciler_step
 
         jobs.register(CHECK)
+        health_check(unserved_queues)
         reconciler_step(LEASES, expire_leases, spares=True)
         reconciler_step("queues_woken", wake_waiting_queues)
         reconciler_step("turns_repaired", turns_repair, every=timedelta(minutes=1))

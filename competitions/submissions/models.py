@@ -155,6 +155,7 @@ class Submission(DeclaresAgent):
             ),
             models.Index(fields=["team", "-id"], name="submission_of_team"),
             models.Index(fields=["phase", "-id"], name="submission_of_phase"),
+            models.Index(fields=["created_at"], name="submission_created"),
             models.Index(
                 fields=["finished_at"], condition=Q(reason__in=ORGANIZERS_OWN), name="submission_organizers_own"
             ),

@@ -145,7 +145,8 @@ def _shares(run: Run, submission: Submission) -> tuple[float | None, float | Non
 def _ended(run: Run, submission: Submission) -> Progress:
     elapsed: float | None = run.meters.get("wall_s")
     if run.state == State.FAILED:
-        info = REASONS[Reason(run.reason)]
+        info, advice = REASONS[Reason(run.reason)], failure_advice(Reason(run.reason), submission.phase)
+        is_free = run.is_smoke and not submission.is_smoke and not submission.is_charged
         sentence = (
             f"Failed, {Reason(run.reason).label}: {run.detail}" if run.detail else f"Failed: {Reason(run.reason).label}"
         )
@@ -154,7 +155,7 @@ def _ended(run: Run, submission: Submission) -> Progress:
             elapsed_s=elapsed,
             limit_s=_budget_s(run, submission),
             blame=info.blame.label,
-            advice=failure_advice(Reason(run.reason), submission.phase),
+            advice=f"{advice} It cost no quota." if is_free and info.charged else advice,
         )
     return Progress(sentence="", elapsed_s=elapsed, limit_s=_budget_s(run, submission))  # the status word says it all
 

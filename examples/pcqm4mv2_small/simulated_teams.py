@@ -17,7 +17,10 @@ from .bundle import DATASET
 SPLIT = "test-dev"
 WEEKS = 4
 WINNER_EV, TIED_EV = 0.09, 0.14
-BEST_EV, WORST_EV = 0.19, 0.6  # mean absolute errors that teams begin with; the noise of the labels allows no less than 0.08
+BEST_EV, WORST_EV = (
+    0.19,
+    0.6,
+)  # mean absolute errors that teams begin with; the noise of the labels allows no less than 0.08
 LEARNED = 0.93  # of its error is what a team keeps from one file to the next
 
 

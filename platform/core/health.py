@@ -1,7 +1,7 @@
 """Health of the services that the site needs, and of those that it can do without for a while."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -24,6 +24,16 @@ NO_MAIL_SERVER: Final = ("filebased", "console", "dummy")
 UNAVAILABLE: Final = (
     "The site will be back in a moment; nothing that you sent in before is lost. Try again in a few seconds."
 )
+
+
+Check = Callable[[datetime], Iterable[str]]
+_checks: list[Check] = []
+
+
+def health_check(check: Check) -> None:
+    """Add what an app finds to `degraded`: each line begins with the name of the part and a colon."""
+    if check not in _checks:
+        _checks.append(check)
 
 
 def is_database_away(error: BaseException | None) -> bool:
@@ -53,7 +63,8 @@ def degraded() -> list[str]:
         away.append("cache: Redis does not answer, or takes nothing; limits are counted in the database")
     if not _broker_answers():
         away.append("broker: does not answer; runs and background work start up to a minute later")
-    return [*away, *_stopped(timezone.now())]
+    now = timezone.now()
+    return [*away, *_stopped(now), *(fault for check in _checks for fault in check(now))]
 
 
 def note_round(now: datetime) -> None:

@@ -7,10 +7,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+import time_machine
 from django.test import Client
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
+from competitions.catalog.models import Phase
 from competitions.catalog.readiness import ReadinessWarning
 from competitions.runs.queue.positions import queue_positions
 from competitions.runs.services import submission_cancel
@@ -118,6 +120,21 @@ def test_the_history_of_a_run_says_to_the_second_when_and_for_how_long(site: Sce
         ("2030-05-01 12:00:00&nbsp;UTC", "checking for 0.0 s → queued"),
         ("2030-05-01 12:00:07&nbsp;UTC", "queued for 7.0 s → starting"),
     ]
+
+
+def test_the_quota_that_is_left_is_asked_for_again_when_a_row_has_ended(site: Scenario, member: Client) -> None:
+    Phase.objects.filter(pk=site.phase.pk).update(max_submissions_per_day=20, max_submissions_per_week=30)
+    sent = site.submit()
+    url = reverse("web:submission-row", args=[sent.pk])
+    assert "HX-Trigger" not in member.get(url)
+    submission_cancel(submission=sent, actor="test", now=site.now)
+    assert member.get(url)["HX-Trigger"] == "submission-ended"
+    with time_machine.travel(site.now, tick=False):
+        page = member.get(reverse("web:submissions", args=[site.competition.slug])).content.decode()
+    page = " ".join(page.split())
+    assert 'hx-trigger="submission-ended from:body" hx-select="#limit-chips"' in page
+    assert "20 of 20 left for today, resets at 00:00 UTC<" in page
+    assert re.search(r"30 of 30 left for this week, resets at 00:00 UTC on \d+ \w+<", page)
 
 
 def test_the_row_served_alone_is_the_row_of_the_page(site: Scenario, member: Client) -> None:

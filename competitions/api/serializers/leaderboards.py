@@ -40,10 +40,11 @@ class RowUncertaintyOut(serializers.Serializer[Any]):
     last_rank = serializers.IntegerField(allow_null=True)
     tier = serializers.IntegerField(allow_null=True, help_text="Rows of a tier cannot be told apart from its best one.")
     beats_above_percent = serializers.IntegerField(
-        allow_null=True, help_text="The chance to score better than the row above."
+        allow_null=True, help_text="The chance to score better than the row above: 1 is less than 1, 99 more than 99."
     )
     stays_top_percent = serializers.IntegerField(
-        allow_null=True, help_text="The chance to be among the first `top` of the board on unseen test data."
+        allow_null=True,
+        help_text="The chance of being among the first `top` on unseen test data: 1 is less than 1, 99 more than 99.",
     )
 
 

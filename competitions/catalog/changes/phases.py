@@ -66,6 +66,8 @@ def dates_move(phase: Phase, changes: FieldValues, now: datetime) -> Iterator[st
         yield "The new end has passed, so the phase closes at once."
     elif phase.closes_at is not None and phase.closes_at <= now:
         yield "The phase has closed and would be open again."
+    if phase.reveal_at is not None and phase.revealed_at is None and "reveal_at" not in changes:
+        yield f"The scores are still planned to be revealed on {utc(phase.reveal_at)}."
 
 
 @impact_check(Phase)

@@ -171,7 +171,8 @@ def _look(board: Leaderboard) -> Findings:
     stays = chances_of_top(ranked.scores, ranked.replicates, direction=direction, top=top, **sizes)
     rows += _ranked_rows(ranked, stands, stays, unknown, level)
     fields["resolution"] = None if np.isnan(stands.resolution) else stands.resolution
-    fields["first_tier"] = int((stands.tier == 1).sum())
+    if len(ranked.entries) > 1:  # one alone is ahead of nobody
+        fields["first_tier"] = int((stands.tier == 1).sum())
     fields["top"] = top if len(ranked.entries) > top else 0
     return Findings(fields, rows, compare(board, ranked, stands, direction))
 

@@ -12,11 +12,13 @@ from competitions.catalog.changes.board_rules import faults_of_board
 from competitions.catalog.changes.boards import change_board, new_board
 from competitions.catalog.models import Column, Competition, Leaderboard, Phase, setting_names
 from competitions.leaderboards.forms import ColumnForm, ColumnFormSet
+from competitions.leaderboards.impact import empty_columns
 from competitions.organize.editing.change_form import CompetitionForm, browser_texts
 from competitions.organize.editing.phases import PhaseMoment
 from competitions.winners.lanes import impact_of_lane, save_lane
 from competitions.winners.models import Lane
 from core.confirmations import state_digest
+from core.models import next_index
 
 COLUMNS: Final = "columns"
 FORM_SET: Final = forms.inlineformset_factory(Leaderboard, Column, form=ColumnForm, formset=ColumnFormSet, extra=1)
@@ -55,7 +57,12 @@ class BoardForm(CompetitionForm):
         super().__init__(competition, data, instance=instance or Leaderboard(phase=phase))
         if instance is None:  # it is the last
             del self.fields["index"]
-        self.columns = FORM_SET(data, instance=self.instance, prefix=COLUMNS)
+        self.columns = self._column_forms(data)
+
+    def _column_forms(self, data: QueryDict | None) -> Any:
+        """The columns, and a new one at the last place."""
+        place = next_index(self.instance.columns) if self.instance.pk else 0
+        return FORM_SET(data, instance=self.instance, prefix=COLUMNS, initial=[{"index": place}])
 
     def shared_values(self) -> dict[str, object]:
         if not self.instance.pk:
@@ -75,7 +82,7 @@ class BoardForm(CompetitionForm):
         super().take_over([name for name in names if not name.startswith(COLUMNS)])
         data = merge(self.columns, seen, cast("QueryDict", self.data))
         self.data = data
-        self.columns = FORM_SET(data, instance=self.instance, prefix=COLUMNS)
+        self.columns = self._column_forms(data)
 
     def is_valid(self) -> bool:
         return super().is_valid() and self.columns.is_valid()
@@ -101,8 +108,11 @@ class BoardForm(CompetitionForm):
         if not board.pk:
             place = new_board(self.phase, self.cleaned_data["title"])
             board.key, board.index = place.key, place.index
+        keys = set(board.columns.values_list("key", flat=True)) if board.pk else set()
         columns = cast("ColumnFormSet", self.columns).columns
-        return change_board(board, columns, now=now, confirmed=self.confirmed).row
+        row = change_board(board, columns, now=now, confirmed=self.confirmed).row
+        self.remarks = empty_columns(row, keys)
+        return row
 
 
 class LaneForm(CompetitionForm):

@@ -114,6 +114,7 @@ class ChangeForm(EditForm[Any]):
 
     def __init__(self, data: QueryDict | None = None, *, instance: Any = None, **options: Any) -> None:
         self.impact, self.confirmation = list[str](), ""
+        self.remarks = list[str]()  # on what was saved
         self.row = model_to_dict(instance, fields=self._meta.fields) if instance is not None and instance.pk else {}
         super().__init__(data, instance=instance, **options)
 

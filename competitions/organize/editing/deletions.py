@@ -47,16 +47,24 @@ def _keeps_board(board: Leaderboard) -> Iterator[str]:
 
 
 def _of_board(board: Leaderboard) -> Iterator[str]:
-    teams = board.entries.values("team").distinct().count()
-    if teams:
-        rows = f"{board.entry_count:,} row{'' if board.entry_count == 1 else 's'}"
-        yield f"{rows} of {teams:,} team{'' if teams == 1 else 's'} go, with ranks, trends and the chart of best scores."
+    ranked, baselines = (board.entries.filter(is_baseline=is_baseline) for is_baseline in (False, True))
+    gone = []
+    if teams := ranked.values("team").distinct().count():
+        gone.append(f"{_rows(ranked.count())} of {teams:,} team{'' if teams == 1 else 's'}")
+    if baseline_rows := baselines.count():
+        gone.append(f"{_rows(baseline_rows)} of baselines")
+    if gone:
+        yield f"{' and '.join(gone)} go, with ranks, trends and the chart of best scores."
     if board.score_count:
         yield "Submissions keep what the scoring program gave them; a new board with the same columns shows it again."
     if picks := Pick.objects.filter(leaderboard=board).values("team").distinct().count():
         yield f"{picks} team{' has' if picks == 1 else 's have'} chosen what counts on it. The choices are lost."
     if board.phase.leaderboards.count() == 1:
         yield f"The phase “{board.phase.name}” has no board then: nothing of it is ranked, and teams see no scores of it."
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} row{'' if count == 1 else 's'}"
 
 
 def task_deletion(task: Task, competition: Competition) -> Deletion:

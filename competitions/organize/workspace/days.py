@@ -11,7 +11,7 @@ from django.db.models.functions import Cast, TruncDate
 
 from competitions.catalog.models import Competition, Phase
 from competitions.organize.models import CompetitionDay
-from competitions.runs.models import Run
+from competitions.runs.models import Run, SlotUse
 from competitions.submissions.models import Submission
 from competitions.submissions.states import State
 
@@ -32,7 +32,7 @@ def count_days(*, now: datetime) -> int:
             days[key]["scored"] = count
         elif reason:
             days[key]["failures"][reason] = count
-    for key, work in _work(recent):
+    for key, work in (*_work(recent), *_waits(recent)):
         days[key] |= work
     rows = [
         CompetitionDay(competition_id=competition, day=day, **counted) for (competition, day), counted in days.items()
@@ -47,12 +47,17 @@ def count_days(*, now: datetime) -> int:
 
 
 def _recent(now: datetime) -> QuerySet[Submission]:
-    """Submissions of the last days, found by number from an index, and all of uncounted competitions."""
+    """Submissions of the last days, and all of uncounted competitions.
+
+    By their time, not their number: a day that is counted again must have all of its submissions, and those that were made at
+    once, or put in as of earlier days, are not numbered in the order of their times.
+    """
     since = datetime.combine((now - RECOUNTED).astimezone(UTC).date(), datetime.min.time(), UTC)
-    before = Submission.objects.filter(created_at__lt=since).order_by("-pk").values_list("pk", flat=True).first()
     counted = CompetitionDay.objects.order_by().values("competition").distinct()
     uncounted = Phase.objects.exclude(competition__in=list(counted.values_list("competition", flat=True)))
-    return Submission.objects.filter(Q(pk__gt=before or 0) | Q(phase__in=list(uncounted.values_list("pk", flat=True))))
+    return Submission.objects.filter(
+        Q(created_at__gte=since) | Q(phase__in=list(uncounted.values_list("pk", flat=True)))
+    )
 
 
 def days_recount(competition: Competition, *, now: datetime) -> None:
@@ -69,18 +74,27 @@ def _outcomes(recent: QuerySet[Submission]) -> Iterator[tuple[Key, str, str, int
 
 
 def _work(recent: QuerySet[Submission]) -> Iterator[tuple[Key, dict[str, object]]]:
-    """Waiting times and usage of runs that a worker took."""
+    """Runs that a worker took, and their usage."""
     runs = Run.objects.filter(submission__in=recent.order_by().values("pk"), started_at__isnull=False).order_by()
-    waited = ExpressionWrapper(F("started_at") - F("queued_at"), output_field=DurationField())
     rows = runs.annotate(day=TruncDate("submission__created_at", tzinfo=UTC)).values(
         "submission__phase__competition", "day"
     )
     for row in rows.annotate(
         count=Count("pk"),
-        waited=Sum(waited),
         cpu=Sum(Cast(KT("meters__cpu_s"), FloatField())),
         gpu=Sum(Cast(KT("meters__gpu_s"), FloatField())),
     ):
-        waited_s = max(row["waited"].total_seconds(), 0.0)
-        work = {"runs": row["count"], "waited_s": waited_s, "cpu_s": row["cpu"] or 0, "gpu_s": row["gpu"] or 0}
+        work = {"runs": row["count"], "cpu_s": row["cpu"] or 0, "gpu_s": row["gpu"] or 0}
         yield (row["submission__phase__competition"], row["day"]), work
+
+
+def _waits(recent: QuerySet[Submission]) -> Iterator[tuple[Key, dict[str, object]]]:
+    """The time that runs waited for a worker; that of a run itself says when its newest stage began."""
+    uses = SlotUse.objects.filter(run__submission__in=recent.order_by().values("pk")).order_by()
+    waited = ExpressionWrapper(F("started_at") - F("waits_since"), output_field=DurationField())
+    rows = uses.annotate(day=TruncDate("run__submission__created_at", tzinfo=UTC)).values(
+        "run__submission__phase__competition", "day"
+    )
+    for row in rows.annotate(waited=Sum(waited)):
+        waited_s = max(row["waited"].total_seconds(), 0.0)
+        yield (row["run__submission__phase__competition"], row["day"]), {"waited_s": waited_s}

@@ -8,9 +8,11 @@ from typing import Final
 
 from django.db.models import Sum
 from django.urls import reverse
+from django.utils.html import format_html
 
 from competitions.catalog.models import Competition
 from competitions.catalog.readiness import competition_warnings
+from competitions.compute.launchers import expected_nodes
 from competitions.compute.models import ComputeWorker, Queue
 from competitions.disclosure.readers import Reader
 from competitions.disclosure.scores import may_see_board
@@ -26,6 +28,7 @@ from competitions.submissions.models import Submission
 from competitions.submissions.states import HELD, ORGANIZERS_OWN, Reason, State
 from competitions.teams.models import Registration, Team
 from competitions.web.presentation.charts import baseline_levels, score_chart
+from competitions.web.templatetags.podium import ago
 from core.design.charts import Axis, Chart, Point, Series, Tone
 
 DAYS: Final = 28
@@ -44,13 +47,42 @@ class Attention:
     action: str = ""
 
 
-def attention_items(competition: Competition, *, now: datetime) -> list[Attention]:
+def attention_items(competition: Competition, queue: "QueueState", *, now: datetime) -> list[Attention]:
     """Matters that keep teams waiting, most urgent first."""
     return [
+        *_idle_workers(queue, now),
         *_waiting_rows(competition, now),
+        *_closed_phases(competition, now),
         *_gpu_hours(competition, now),
         *(Attention(f"{warning.where}: {warning.text}") for warning in competition_warnings(competition)),
     ]
+
+
+def _idle_workers(queue: "QueueState", now: datetime) -> Iterator[Attention]:
+    """A queue none of whose workers takes runs; readiness tells of one that has no worker, or is paused."""
+    if queue.answering or not queue.workers or queue.queue.is_paused:
+        return
+    # A cluster starts a node once runs wait: until then its workers may well be gone.
+    if queue.queue.pk in expected_nodes([queue.queue], now=now) or (
+        not queue.waiting and queue.queue.launchers.exists()
+    ):
+        return
+    newest, _ = queue.workers[0]
+    text = "All workers are silent, drained or in quarantine."
+    if newest.is_silent(now):
+        text = format_html("No worker is responding (last heard from {}).", ago(newest.last_seen_at))
+    waiting = "1 run is waiting." if queue.waiting == 1 else f"{queue.waiting:,} runs are waiting."
+    yield Attention(format_html("{} {}", text, waiting) if queue.waiting else text)
+
+
+def _closed_phases(competition: Competition, now: datetime) -> Iterator[Attention]:
+    """A competition whose last phase has ended and takes nothing late either."""
+    phases = list(competition.phases.all())
+    if phases and all(
+        phase.closes_at is not None and phase.closes_at <= now and not phase.accepts_late for phase in phases
+    ):
+        text = "All phases are closed, so teams cannot submit."
+        yield Attention(text, reverse("organize:phases", args=[competition.slug]), "See them")
 
 
 def _waiting_rows(competition: Competition, now: datetime) -> Iterator[Attention]:
@@ -228,9 +260,10 @@ def overview_context(competition: Competition, reader: Reader) -> dict[str, obje
     """All that the page shows."""
     days, now = shown_days(competition, reader.now), reader.now
     best, counted = _best(competition, reader), overview_charts(days)
+    queue = queue_state(competition.queue, now)
     return {
-        "attention": attention_items(competition, now=now),
-        "queue": queue_state(competition.queue, now),
+        "attention": attention_items(competition, queue, now=now),
+        "queue": queue,
         "numbers": competition_numbers(competition, days, now),
         "charts": [*counted[:1], *([best] if best is not None else []), *counted[1:]],
     }

@@ -3,15 +3,16 @@
 import math
 import statistics
 from collections import defaultdict, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from django.db.models import Count, Max, OuterRef, QuerySet, Subquery
+from django.db.models import Count, Exists, Max, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
+from competitions.compute.launchers import expected_nodes
 from competitions.compute.models import WORKER_SILENT_AFTER_S, ComputeWorker, Queue
 from competitions.runs.accounting.gpu_hours import spent_competitions, without_competitions
 from competitions.runs.accounting.usage import Month
@@ -124,7 +125,7 @@ def _count(runs: QuerySet[Run]) -> Coalesce:
 
 def queue_wait(queue: Queue, place: int, *, now: datetime) -> tuple[float, float] | None:
     """Seconds until the run at this place starts, as a 90 % interval; None with too little data."""
-    slots = sum(worker.slots for worker in able_workers(queue.pk, now=now))
+    slots = sum(worker.slots for worker in able_workers(queue.pk, now=now) if not worker.is_silent(now))
     times = _recent_times(queue.pk)
     if queue.is_paused or not slots or len(times) < ENOUGH:
         return None
@@ -151,6 +152,18 @@ def expected_wait(*, place: int, slots: int, held: int, times: list[float]) -> t
     # A run that goes on already has a random part left, as if uniform: mean²/12; each further one adds its own scatter.
     deviation = math.sqrt(mean**2 / 12 + (ends - 1) * spread**2) / slots
     return round(max(0.0, wait - Z_90 * deviation), 1), round(wait + Z_90 * deviation, 1)
+
+
+def unserved_queues(now: datetime) -> Iterator[str]:
+    """For the site's health: queues with waiting runs, no worker that responds and no node to come."""
+    heard = now - timedelta(seconds=WORKER_SILENT_AFTER_S)
+    waiting = TeamTurn.objects.filter(queue=OuterRef("pk"), waiting_since__lt=heard)
+    workers = ComputeWorker.objects.filter(queue=OuterRef("pk"), last_seen_at__gte=heard)
+    queues = list(Queue.objects.filter(Exists(waiting), ~Exists(workers), is_paused=False))
+    coming = expected_nodes(queues, now=now) if queues else {}
+    for queue in queues:
+        if queue.pk not in coming:
+            yield f"workers: runs wait on the queue {queue}, and none of its workers responds"
 
 
 def _recent_times(queue_id: int) -> list[float]:

@@ -122,17 +122,17 @@ def _standings(teams: Mapping[Phase, int], now: datetime) -> dict[int, Standing]
     ranks = entry_ranks([row.pk for row in rows.values()])
     before = _ranks_before(boards)
     return {
-        board.phase_id: _standing(board, rows[pk], ranks[rows[pk].pk], before.get(pk))
+        board.phase_id: _standing(board, rows[pk], *ranks[rows[pk].pk], before.get(pk))
         for pk, (board, _) in boards.items()
         if pk in rows
     }
 
 
-def _standing(board: Leaderboard, row: Entry, rank: int, before: int | None) -> Standing:
+def _standing(board: Leaderboard, row: Entry, rank: int, of: int, before: int | None) -> Standing:
     column = primary_column(list(board.columns.all()))
     score = column.shown_in(row.values) if column is not None else None
     change = before - rank if before is not None else 0
-    return Standing(rank, board.entry_count, change, score or "", column.title if column is not None else "")
+    return Standing(rank, of, change, score or "", column.title if column is not None else "")
 
 
 def _best_rows(boards: Mapping[int, tuple[Leaderboard, int]]) -> dict[int, Entry]:

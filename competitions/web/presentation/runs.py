@@ -27,13 +27,22 @@ class Stage:
     width: float
 
 
-def run_history(run: Run, began_at: datetime) -> list[tuple[RunEvent, float]]:
+def run_history(run: Run, submission: Submission) -> list[tuple[RunEvent, float]]:
     """The moves of a run, each with the seconds that it had been in the state it left."""
     events = list(run.events.all())
-    since = [began_at, *(event.at for event in events)]
+    since = [_began_at(run, submission, events), *(event.at for event in events)]
     return [
         (event, max((event.at - before).total_seconds(), 0.0)) for event, before in zip(events, since, strict=False)
     ]
+
+
+def _began_at(run: Run, submission: Submission, events: Sequence[RunEvent]) -> datetime:
+    """The moment a run was made: with its submission, to be checked, or later, as after a smoke run."""
+    if not events or events[0].source == State.CHECKING:
+        return submission.created_at
+    smoke_ended = [each.finished_at for each in submission.runs.all() if each.is_smoke and each.finished_at is not None]
+    # Organizers who start it, or run it again, have it queued anew.
+    return run.queued_at if run.fills_board else min([run.queued_at, *smoke_ended])
 
 
 def run_stages(run: Run, history: Sequence[tuple[RunEvent, float]], *, now: datetime) -> list[Stage]:

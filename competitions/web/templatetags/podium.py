@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString, mark_safe
 from accounts.models import Agent
 from competitions.catalog.models import Format
 from competitions.catalog.questions import shown_answer
+from competitions.disclosure.uncertainty import shown_chance
 from competitions.leaderboards.models import Entry
 from competitions.leaderboards.ranking.fact_columns import AGENT, SOURCE, VERIFIED
 from competitions.leaderboards.reading.columns import CellState, DatasetColumn, ShownColumn
@@ -26,6 +27,7 @@ from files.markup.formulas import mathml
 
 register = template.Library()
 register.filter("answer", shown_answer)
+register.filter("chance", shown_chance)
 
 STATUS_ICONS = {
     State.CHECKING: "search-check",

@@ -92,6 +92,25 @@ def test_a_confirmation_is_of_exactly_one_change_of_one_state(site: Scenario) ->
     assert Phase.objects.get(pk=site.phase.pk).max_submissions == 1
 
 
+def test_a_moved_end_says_when_the_reveal_stays_planned(site: Scenario) -> None:
+    def impact(**changed: datetime) -> list[str]:
+        phase = Phase.objects.get(pk=site.sealed.pk)
+        for name, at in changed.items():
+            setattr(phase, name, at)
+        with pytest.raises(NeedsConfirmation) as refusal:
+            change_phase(phase, tasks=phase.tasks.all(), now=site.now)
+        return refusal.value.impact
+
+    stays = f"The scores are still planned to be revealed on {NOON + timedelta(days=90):%Y-%m-%d} 12:00 UTC."
+    assert stays not in impact(closes_at=NOON + timedelta(days=20)), "none is planned"
+    Phase.objects.filter(pk=site.sealed.pk).update(reveal_at=NOON + timedelta(days=90))
+    assert stays in impact(closes_at=NOON + timedelta(days=20))
+    assert stays not in impact(closes_at=NOON + timedelta(days=20), reveal_at=NOON + timedelta(days=21))
+    assert stays not in impact(reveal_at=NOON + timedelta(days=21))
+    Phase.objects.filter(pk=site.sealed.pk).update(revealed_at=NOON)
+    assert stays not in impact(closes_at=NOON + timedelta(days=20))
+
+
 def test_what_is_wrong_is_refused_with_the_field_and_nothing_is_written(site: Scenario) -> None:
     site.phase.docker_image = "not an image!"
     site.phase.description = "Not stored."

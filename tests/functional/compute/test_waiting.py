@@ -49,6 +49,13 @@ def test_a_team_sees_its_place_in_fair_turns_and_when_it_may_start(site: Scenari
     assert "the time of your upload is what counts" in page
 
 
+def test_no_start_is_foretold_while_the_workers_are_silent(site: Scenario) -> None:
+    for _ in range(3):
+        site.score(site.submit(), 0.5)
+    assert queue_wait(site.queue, 1, now=site.now + timedelta(seconds=59)) is not None
+    assert queue_wait(site.queue, 1, now=site.now + timedelta(seconds=61)) is None
+
+
 def test_the_running_page_shows_processor_memory_and_the_projected_end(site: Scenario) -> None:
     submission = site.submit(kind=Kind.CODE)
     run = site.claim()

@@ -13,6 +13,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from competitions.compute.models import ComputeWorker, Queue
 from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import Kind
 from core.health import note_round
@@ -68,6 +69,21 @@ def test_background_work_that_nobody_does_is_said(site: Scenario) -> None:
         note_round(later)
         assert degraded_names(later) == names
     run_background(at=later)
+    assert degraded_names(later) == []
+
+
+def test_runs_that_no_worker_takes_are_said(site: Scenario) -> None:
+    worker = site.worker()
+    site.submit(at=site.now + timedelta(seconds=30))
+    for seconds, names in ((60, []), (85, []), (95, ["workers"])):
+        later = site.now + timedelta(seconds=seconds)
+        note_round(later)
+        assert degraded_names(later) == names
+    ComputeWorker.objects.filter(pk=worker.pk).update(last_seen_at=later)
+    assert degraded_names(later) == []
+    ComputeWorker.objects.all().delete()
+    assert degraded_names(later) == ["workers"]
+    Queue.objects.update(is_paused=True)
     assert degraded_names(later) == []
 
 

@@ -317,6 +317,7 @@ def test_the_preview_is_for_organizers_and_shows_scores_to_those_with_the_right_
     page = client.get(url).content.decode()
     assert "Nothing has changed since the commitment" in page
     assert "0.3123" not in page
+    assert "4 rows, 1 of them a baseline, would become public." in " ".join(page.split())
     CompetitionOrganizer.objects.filter(competition=closed.competition).update(can_see_sealed=True)
     assert "0.3123" in client.get(url).content.decode()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -112,6 +113,10 @@ def test_entries_that_cannot_be_told_apart_share_a_tier_and_a_range_of_ranks(
     assert board.resolution < first.high - first.low  # pairs are compared item by item
 
 
+def api_address(site: Scenario) -> str:
+    return f"/api/v1/competitions/{site.competition.slug}/phases/{site.phase.slug}/leaderboard/"
+
+
 def test_page_api_and_csv_show_it_with_the_digits_of_the_column(
     site: Scenario, uncertain_teams: list[Team], client: Client
 ) -> None:
@@ -121,7 +126,7 @@ def test_page_api_and_csv_show_it_with_the_digits_of_the_column(
     assert f"± {half}" in page
     assert "1\N{EN DASH}2" in page
     assert "2 rows are tied for first" in page
-    address = f"/api/v1/competitions/{site.competition.slug}/phases/{site.phase.slug}/leaderboard/"
+    address = api_address(site)
     answer = client.get(address).json()
     assert answer["uncertainty"]["first_tier"] == 2
     assert [row["uncertainty"]["tier"] for row in answer["rows"]] == [1, 1, 2]
@@ -130,6 +135,21 @@ def test_page_api_and_csv_show_it_with_the_digits_of_the_column(
     assert [row["tier"] for row in rows] == ["1", "1", "2"]
     shown = client.get(f"/entries/{entry(site, site.team).pk}/").text
     assert "Plausible ranks" in shown
+
+
+def test_one_ranked_row_is_no_clear_first_and_without_any_the_summary_is_left_out(
+    site: Scenario, client: Client
+) -> None:
+    page = f"/competitions/{site.competition.slug}/leaderboard/?phase={site.phase.slug}"
+    baseline, alone = losses(1), losses(2)
+    score(site, float(baseline.mean()), losses_file(baseline), team=site.join("constant", is_baseline=True))
+    refresh()
+    assert BoardUncertainty.objects.get().rows_known == 1
+    assert '<details class="sure">' not in client.get(page).text
+    score(site, float(alone.mean()), losses_file(alone))
+    refresh()
+    assert BoardUncertainty.objects.get().first_tier == 0
+    assert "clear" not in client.get(page).text
 
 
 def page_address(site: Scenario, board: Leaderboard | None = None) -> str:
@@ -149,6 +169,8 @@ def test_a_page_compares_the_best_rows_and_counts_all(
     page = client.get(page_address(site)).text
     assert page.count("sure-win") == 3  # the legend, and the two that surely beat the third
     assert page.count("sure-loss") == 3
+    assert len(re.findall(r"✓\s+&gt; 99</td>", page)) == 2, "no chance is shown as sure"
+    assert len(re.findall(r"✗\s+&lt; 1</td>", page)) == 2
     assert "How the scores are distributed" in page
     client.force_login(site.team.captain)
     assert "Your team" in client.get(page_address(site)).text
@@ -178,6 +200,19 @@ def test_a_board_foresees_who_stays_on_top_and_the_shake_up_says_what_noise_expl
     assert 0.1 < by_noise < 2
     page = client.get(page_address(site, final).replace("uncertainty/", "shake-up/")).text
     assert f"noise alone would move them by {by_noise:.1f}" in page
+
+
+def test_the_surest_chances_are_shown_as_bounds(site: Scenario, client: Client) -> None:
+    three_teams(site)
+    hopeless = losses(9, worse_by=9.0)
+    score(site, float(hopeless.mean()), losses_file(hopeless), team=site.join("fourth"))
+    refresh()
+    page = client.get(page_address(site)).text
+    assert "Chance of being in the top 3" in page
+    assert "&lt; 1 %" in page
+    assert "&gt; 99 %" in page
+    chances = [row["uncertainty"]["stays_top_percent"] for row in client.get(api_address(site)).json()["rows"]]
+    assert (max(chances), chances[-1]) == (99, 1), "numbers in the API"
 
 
 def test_organizers_read_before_the_first_team_which_differences_the_test_set_tells(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from typing import Any
 
 import pytest
@@ -76,6 +77,27 @@ def test_a_column_is_added_and_taken_off_in_one_change(podium: Leaderboard, orga
     confirmed = {"confirmed": confirm_page.context["form"].confirmation}
     assert send(organizer, board_url(podium), **{f"columns-{place}-DELETE": "on"} | confirmed).status_code == 302
     assert not podium.columns.filter(key="wall_s").exists()
+
+
+def test_a_new_column_without_scores_is_said_and_comes_last(
+    site: Scenario, podium: Leaderboard, organizer: Client
+) -> None:
+    def added(key: str, title: str, **fields: str) -> str:
+        number = podium.columns.count()
+        new = {"title": title, "kind": "score", "key": key} | fields
+        sent = {f"columns-{number}-{name}": text for name, text in new.items()}
+        page = organizer.post(board_url(podium), form_fields(organizer.get(board_url(podium))) | sent, follow=True)
+        return html.unescape(page.content.decode())
+
+    empty = "No submission has a score “rho” so far; they have mae. The column “Rho” stays empty"
+    assert empty in added("rho", "Rho")
+    assert [column.key for column in podium.columns.order_by("index", "pk")][-1] == "rho"
+    page = added("wall_s", "Time", kind="meter")
+    assert "was saved." in page
+    assert "No submission has" not in page
+    assert list(podium.columns.order_by("index").values_list("key", flat=True)) == ["mae", "rho", "wall_s"]
+    site.answer(site.submit(), {"outcome": "finished", "scores": {"mae": 0.5, "f1": 0.5}})
+    assert "No submission has" not in added("f1", "F1"), "another board may have shown it"
 
 
 def test_what_a_column_is_computed_from_is_typed_as_keys(podium: Leaderboard, organizer: Client) -> None:
@@ -208,6 +230,8 @@ def test_a_board_is_deleted_once_what_goes_with_it_was_read(
     page = organizer.get(delete_url(podium)).content.decode()
     assert "2 rows of 2 teams go" in page
     assert "has no board then" in page
+    site.score(site.submit(team=site.join("Known", is_baseline=True)), 0.75)
+    assert "2 rows of 2 teams and 1 row of baselines go" in organizer.get(delete_url(podium)).content.decode()
     form = form_fields(organizer.get(delete_url(podium)))
     site.score(site.submit(team=site.join("Third")), 0.75)
     assert organizer.post(delete_url(podium), form).status_code == 409, "a third team has come since"

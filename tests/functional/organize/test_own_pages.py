@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from competitions.catalog.models import Series
 from competitions.compute.models import ComputeWorker, Queue, queue_by_token
 from competitions.leaderboards.models import Entry
 from competitions.resources.models import Resource
+from competitions.runs.models import Run
 from competitions.winners.models import Lane
 from tests.admin_forms import form_fields
 from tests.permissions import user_client
@@ -82,6 +84,27 @@ def test_a_worker_is_drained_taken_back_and_released(organizer: Client, own_queu
     organizer.post(url, {"action": "undrain"})
     worker.refresh_from_db()
     assert worker.drained_at is None
+
+
+def test_the_list_of_queues_counts_the_workers_that_respond(
+    site: Scenario, organizer: Client, own_queue: Queue
+) -> None:
+    def listed() -> str:
+        return " ".join(organizer.get(reverse("organize:queues")).content.decode().split())
+
+    assert "no workers." in listed()
+    worker = ComputeWorker.objects.create(
+        queue=own_queue, name="box", registered_at=site.now, last_seen_at=site.now - timedelta(days=1)
+    )
+    assert "0 of 1 worker responding" in listed()
+    fault = "no worker is responding</span>"
+    assert fault not in listed(), "nothing waits"
+    site.submit()
+    Run.objects.update(queue=own_queue)
+    assert fault in listed()
+    ComputeWorker.objects.filter(pk=worker.pk).update(last_seen_at=timezone.now())
+    assert "1 of 1 worker responding" in listed()
+    assert fault not in listed()
 
 
 def test_pausing_a_queue_says_whose_submissions_wait(site: Scenario, organizer: Client, own_queue: Queue) -> None:

@@ -13,15 +13,17 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from audit.models import AuditEntry
-from competitions.catalog.models import CompetitionOrganizer
-from competitions.compute.models import Queue
+from competitions.catalog.models import CompetitionOrganizer, Phase
+from competitions.compute.models import ClusterJob, ComputeWorker, Launcher, Queue
 from competitions.organize.models import CompetitionDay
 from competitions.organize.workspace.days import count_days, days_recount
+from competitions.runs.leases import reports
 from competitions.runs.models import Run
 from competitions.submissions.models import Submission
+from competitions.submissions.states import Kind, State
 from competitions.teams.models import Registration
 from tests.permissions import user_client
-from tests.scenario import Scenario, person, scenario
+from tests.scenario import Scenario, lease, person, scenario
 
 
 def test_days_are_counted_anew_and_not_added_to(site: Scenario) -> None:
@@ -56,6 +58,25 @@ def test_what_comes_as_of_earlier_days_is_seen_when_they_are_counted_anew(site: 
     days_recount(site.competition, now=site.now)
     assert [(day.submitted, day.scored) for day in days.all()] == [(1, 1), (1, 0)]
     assert CompetitionDay.objects.get(competition=other.competition).submitted == 1
+
+
+def test_a_day_is_counted_whole_though_later_numbers_are_of_earlier_days(site: Scenario) -> None:
+    site.submit()
+    count_days(now=site.now)
+    scenario().submit(at=site.now - timedelta(days=9))
+    site.submit()
+    count_days(now=site.now)
+    assert CompetitionDay.objects.get(competition=site.competition).submitted == 2
+
+
+def test_waiting_ends_when_the_first_program_starts(site: Scenario) -> None:
+    site.submit(kind=Kind.CODE)
+    run = site.claim()
+    for state, seconds in ((State.INGESTING, 10), (State.SCORING, 100)):
+        reports.run_heartbeat(**lease(run), state=state, meters={}, now=site.now + timedelta(seconds=seconds))
+    count_days(now=site.now)
+    day = CompetitionDay.objects.get()
+    assert (day.runs, day.waited_s) == (1, 10)
 
 
 @pytest.fixture
@@ -93,6 +114,57 @@ def test_the_queue_is_named_with_its_workers_and_how_long_a_run_waits(site: Scen
         text = shown(site, organizer)
     for words in (f"The queue “{site.queue.name}”", "1 run waits and 0 are in progress", ">answers</span>", "1 slot,"):
         assert words in text, words
+
+
+def test_a_queue_whose_workers_have_fallen_silent_needs_attention(site: Scenario, organizer: Client) -> None:
+    for _ in range(3):
+        site.score(site.submit(), 0.5)
+    site.submit()
+    silent = "No worker is responding (last heard from <time"
+    with time_machine.travel(site.now + timedelta(seconds=59), tick=False):
+        text = shown(site, organizer)
+    assert (silent in text, "What is sent in now starts" in text) == (False, True)
+    assert "Nothing needs your attention." in text
+    for after_s in (61, 85):
+        with time_machine.travel(site.now + timedelta(seconds=after_s), tick=False):
+            text = shown(site, organizer)
+        assert silent in text
+        assert "1 run is waiting." in text
+        assert "What is sent in now starts" not in text, "nobody knows when a worker comes back"
+    site.worker()
+    ComputeWorker.objects.update(drained_at=site.now)
+    with time_machine.travel(site.now, tick=False):
+        assert "All workers are silent, drained or in quarantine. 1 run is waiting." in shown(site, organizer)
+
+
+def test_a_node_that_is_on_its_way_keeps_the_queue_from_the_list(site: Scenario, organizer: Client) -> None:
+    site.worker()
+    later = site.now + timedelta(minutes=5)
+    launcher = Launcher.objects.create(name="cluster", last_seen_at=later)
+    launcher.queues.add(site.queue)
+    with time_machine.travel(later, tick=False):
+        assert "No worker is responding" not in shown(site, organizer), "nothing waits"
+        site.submit()
+        assert "No worker is responding" in shown(site, organizer)
+        ClusterJob.objects.create(
+            launcher=launcher,
+            queue=site.queue,
+            job="1",
+            state=ClusterJob.State.PENDING,
+            submitted_at=later,
+            reported_at=later,
+        )
+        assert "No worker is responding" not in shown(site, organizer)
+
+
+def test_a_competition_with_closed_phases_alone_says_so(site: Scenario, organizer: Client) -> None:
+    closed = "All phases are closed, so teams cannot submit."
+    assert closed not in shown(site, organizer)
+    site.competition.phases.update(closes_at=site.now)
+    with time_machine.travel(site.now, tick=False):
+        assert closed in shown(site, organizer)
+        Phase.objects.filter(pk=site.phase.pk).update(accepts_late=True)
+        assert closed not in shown(site, organizer)
 
 
 def test_an_organizer_without_the_admin_is_not_led_there(site: Scenario) -> None:

@@ -25,6 +25,7 @@ from competitions.submissions.quota import allowances, smoke_allowance
 from competitions.submissions.refusals import SMOKE_TASK_HIDDEN, TOO_MANY_SMOKE_RUNS, NoSmokeRun, QuotaUsed
 from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import Kind, Reason, State
+from competitions.web.presentation.runs import run_history
 from tests.answers import read_result
 from tests.background import run_background
 from tests.permissions import user_client
@@ -113,6 +114,11 @@ def test_what_fails_its_smoke_run_goes_no_further_and_is_free(site: Scenario, ph
     assert submission.runs.count() == 1
     assert used(site, phase) == 0
     assert site.claim_nothing()
+    client = user_client(site.member())
+    for address in (f"/submissions/{submission.pk}/", f"/submissions/{submission.pk}/row/"):
+        assert "It cost no quota." in client.get(address).content.decode()
+    Submission.objects.filter(pk=submission.pk).update(is_charged=True)  # as beyond the free ones of a day
+    assert "It cost no quota." not in client.get(f"/submissions/{submission.pk}/").content.decode()
 
 
 def test_a_smoke_run_alone_costs_nothing_and_ends_there(site: Scenario, phase: Phase) -> None:
@@ -426,6 +432,25 @@ def test_pages_with_a_smoke_run_ask_no_more_than_others(
     client.get(address)  # what is drawn once
     with django_assert_max_num_queries(MAX_QUERIES):
         assert client.get(address).status_code == 200
+
+
+def test_the_run_after_the_smoke_run_waits_from_then_on(site: Scenario, phase: Phase) -> None:
+    submission = code(site)
+    later = site.now + timedelta(minutes=5)
+    for seconds in (0, 7):
+        run = site.claim(at=later + timedelta(seconds=seconds))
+        reports.run_complete(
+            **lease(run), result=read_result(PASSED, columns=["mae"]), now=later + timedelta(seconds=seconds)
+        )
+    smoke, hidden = Submission.objects.get(pk=submission.pk).runs.order_by("-is_smoke")
+    waits = [
+        [seconds for event, seconds in run_history(run, submission) if event.source == State.QUEUED]
+        for run in (smoke, hidden)
+    ]
+    assert waits == [[300], [7]]
+    Run.objects.filter(pk=hidden.pk).update(queued_at=later + timedelta(hours=1))  # as of one that is run again
+    hidden.refresh_from_db()
+    assert run_history(hidden, submission)[0][1] == 7
 
 
 @pytest.mark.parametrize(

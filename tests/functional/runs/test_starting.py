@@ -14,7 +14,7 @@ from accounts.models import Scope, User, token_create
 from competitions.catalog.changes.change import change_impact
 from competitions.catalog.models import Competition
 from competitions.compute.models import Queue
-from competitions.organize.workspace.overview import attention_items
+from competitions.organize.workspace.overview import attention_items, queue_state
 from competitions.runs.models import Run
 from competitions.runs.refusals import NOTHING_TO_START
 from competitions.runs.reruns import submission_repeat
@@ -119,7 +119,8 @@ def test_what_organizers_run_again_is_started_by_that(held: Scenario) -> None:
 def test_the_workspace_starts_one_or_all_that_wait(held: Scenario) -> None:
     first, second, third, off = (held.submit() for _ in range(4))
     submission_disqualify(submission=off, reason="Copied", now=held.now)
-    text = next(item.text for item in attention_items(held.competition, now=held.now))
+    idle = queue_state(held.competition.queue, held.now)
+    text = next(item.text for item in attention_items(held.competition, idle, now=held.now))
     assert text == "3 submissions wait for you to start them."
     organizer = user_client(held.organizer)
     list_page = reverse("organize:submissions", args=[held.competition.slug])

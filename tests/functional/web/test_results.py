@@ -34,6 +34,7 @@ def over(common_site: Scenario) -> Scenario:
     for phase in site.phases.values():
         site.score(site.submit(phase=phase), 0.1)
         site.score(site.submit(phase=phase, team=other), 0.2)
+    site.score(site.submit(team=site.join("Known", is_baseline=True)), 0.3)
     ended = timezone.now() - timedelta(days=1)
     Phase.objects.filter(competition=site.competition).update(opens_at=ended - timedelta(days=9), closes_at=ended)
     phase_reveal(phase=Phase.objects.get(pk=site.sealed.pk), now=timezone.now())

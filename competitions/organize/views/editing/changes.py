@@ -35,7 +35,7 @@ def change_page(
     competition = form.competition if isinstance(form, CompetitionForm) else None
     back_url = list_url(back or tab, competition)
     if is_saved:
-        messages.success(request, f"{title} was saved.")
+        messages.success(request, " ".join([f"{title} was saved.", *form.remarks]))
         return redirect(back_url)
     status = 409 if form.is_late else 422 if _saves(request) and form.is_refused else 200
     own = {"form": form, "title": title, "back_url": back_url}

@@ -95,10 +95,11 @@ def _own(request: HttpRequest, name: str) -> Queue:
 @require_safe
 def queues(request: HttpRequest) -> HttpResponse:
     """The asker's queues with what waits and runs there."""
-    user = person(request)
+    user, now = person(request), timezone.now()
     require_staff(user)
     rows = with_loads(own_queues(user)).select_related("owner").prefetch_related("workers")
-    return render_page(request, None, "organize/own/queues.html", {"queues": rows}, tab="queues")
+    loads = [(row, sum(not worker.is_silent(now) for worker in row.workers.all())) for row in rows]
+    return render_page(request, None, "organize/own/queues.html", {"queues": loads}, tab="queues")
 
 
 @never_cache

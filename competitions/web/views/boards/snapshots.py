@@ -148,7 +148,8 @@ def badge(request: HttpRequest, pk: int) -> HttpResponse:
     request.user = AnonymousUser()
     entry, visited, board = find_entry(request, pk)
     rank, sure = entry_rank(entry), row_uncertainty(board, entry)
-    words = "baseline" if rank is None else f"rank {rank} of {board.entry_count}"
+    ranked = board.entries.filter(is_baseline=False)
+    words = "baseline" if rank is None else f"rank {rank} of {ranked.count()}"
     if sure is not None and sure.rank_range:
         words += f" ({sure.rank_range})"
     title = visited.competition.title[:40]

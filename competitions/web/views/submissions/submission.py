@@ -81,7 +81,10 @@ def row(request: HttpRequest, pk: int) -> HttpResponse:
     submission = find(request, pk)
     reader = reader_for(person(request))
     rows = build_rows([_scored(submission)], reader=reader, now=reader.now)
-    return render(request, "web/submissions/_row.html", {"row": rows[0]})
+    response = render(request, "web/submissions/_row.html", {"row": rows[0]})
+    if submission.is_final:  # the list's page asks for the quota that is left, as what failed may have cost none
+        response["HX-Trigger"] = "submission-ended"
+    return response
 
 
 @require_safe
@@ -142,7 +145,7 @@ def _run_context(reader: Reader, submission: Submission, run: Run, progress: Pro
     phase = submission.phase
     streams = visible_streams(reader, phase, is_smoke=run.is_smoke)
     receipt = disclosed_receipt(reader, phase, run.receipt, run=run)
-    history = run_history(run, run.queued_at if run.fills_board else submission.created_at)
+    history = run_history(run, submission)
     whole = projected_whole(run, phase)
     return {
         "run": run,
