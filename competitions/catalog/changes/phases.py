@@ -61,7 +61,7 @@ def dates_move(phase: Phase, changes: FieldValues, now: datetime) -> Iterator[st
     if "closes_at" not in changes:
         return
     closes_at = changes["closes_at"]
-    yield f"Its end moves from {utc(phase.closes_at)} to {utc(closes_at)}. Everybody who still may submit is told."
+    yield f"Its end moves from {utc(phase.closes_at)} to {utc(closes_at)}. Everybody who can still submit will be told."
     if closes_at is not None and closes_at <= now:
         yield "The new end has passed, so the phase closes at once."
     elif phase.closes_at is not None and phase.closes_at <= now:

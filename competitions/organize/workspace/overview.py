@@ -138,9 +138,9 @@ def competition_numbers(
     return [
         ("Teams", f"{teams:,}"),
         ("Submissions", f"{total['submitted'] or 0:,}"),
-        ("in the last 7 days", f"{week:,}"),
+        ("Submissions, last 7 days", f"{week:,}"),
         ("Scored", f"{total['scored'] or 0:,}"),
-        ("Runs waiting", f"{waiting:,}"),
+        ("Runs waiting", f"{waiting:,}{' or more' if waiting == MOST_RUNS else ''}"),
     ]
 
 
@@ -183,7 +183,7 @@ def _submissions(days: Sequence[CompetitionDay]) -> Chart:
     return _bars(
         "submissions-a-day",
         "Submissions a day",
-        f"{total:,} came in these four weeks, {scored:,} of them are scored.",
+        f"{total:,} submission{'' if total == 1 else 's'} in these four weeks, {scored:,} of them scored.",
         "Submissions",
         _daily(days, lambda day: day.submitted, _whole, "other", "Received"),
         _daily(days, lambda day: day.scored, _whole, "own", "Scored"),
@@ -271,7 +271,10 @@ def overview_context(competition: Competition, reader: Reader) -> dict[str, obje
 
 @dataclass(frozen=True)
 class QueueState:
-    """`wait_s`: interval until a run queued now would start; None with too little data."""
+    """`waiting` is counted up to `MOST_RUNS`. `wait_s`: interval until a run queued now would start.
+
+    That is None with too little data, or where more runs wait than are counted.
+    """
 
     queue: Queue
     workers: list[tuple[ComputeWorker, str]]
@@ -292,7 +295,7 @@ def queue_state(queue: Queue, now: datetime) -> QueueState:
         workers=states,
         waiting=waiting,
         running=runs.filter(state__in=HELD).count(),
-        wait_s=queue_wait(queue, waiting + 1, now=now),
+        wait_s=queue_wait(queue, waiting + 1, now=now) if waiting < MOST_RUNS else None,
         answering=sum(state == "answers" for _, state in states),
     )
 
