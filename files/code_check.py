@@ -35,7 +35,7 @@ class OwnEnvironment:
 
     @property
     def kinds(self) -> list[str]:
-        """Its parts, as a phase's `environment` names them; requirements lie within the code."""
+        """The parts by the names of a phase's `environment`; requirements lie within the code."""
         return [*(["weights"] if self.weights else []), *(["image"] if self.image else [])]
 
 

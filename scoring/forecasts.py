@@ -26,7 +26,7 @@ def chances_of_top(
     items: int = 1,
     unseen_items: int = 1,
 ) -> Floats:
-    """For each entry the chance to be among the first `top` on unseen items, of shape (entries,).
+    """The chance of each entry to be among the first `top` on unseen items, of shape (entries,).
 
     The score there is off by the error of the items that were seen and by that of the unseen ones. The second has the
     spread of the first, times the root of `items` / `unseen_items`.

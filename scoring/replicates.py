@@ -201,7 +201,7 @@ def replicate_scores(
 
 
 def _by_unit(losses: Floats, resampling: Resampling) -> tuple[Floats, Floats]:
-    """For what is drawn, items or groups: the sum of its losses and their number, by stratum.
+    """The sum and number of losses of each drawn unit (item or group), by stratum.
 
     Arrays of shape (units, strata).
     """
@@ -277,7 +277,7 @@ def trial_replicates(trials: ArrayLike, *, resamples: int = RESAMPLES) -> Replic
 
 
 def _trial_errors(trials: Floats, resamples: int) -> Floats:
-    """By how much the mean of the trials is off on resamples of them; nothing for a single one."""
+    """The error of the trials' mean on resamples of them; nothing for a single trial."""
     count = len(trials)
     seed = int.from_bytes(hashlib.sha256(trials.astype("<f8").tobytes()).digest()[:8], "little")
     drawn = np.random.default_rng(seed).integers(0, count, (resamples, count))
@@ -363,7 +363,7 @@ def _read_count(value: object) -> int:
 
 
 def read_losses(path: Path, *, seconds: float) -> dict[str, tuple[float, Replicates]]:
-    """For each array of losses its mean and the replicates of that. Raises `ScoringInputError`.
+    """The mean of each array of losses, and its replicates. Raises `ScoringInputError`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -37,7 +37,7 @@ Pairs = list[tuple[slice, NDArray[np.int16]]]
 
 @dataclass(frozen=True)
 class Standings:
-    """For each entry of a board, in its order; numbers of ranks and tiers count from 1.
+    """The standing of each entry of a board, in its order; ranks and tiers count from 1.
 
     `low` and `high` are the ends of the score's interval. `first_rank` and `last_rank` are the ends of the range of ranks
     that the data allow. `beats_above` is the share of resamples in which the entry scores better than the next better one;
@@ -228,7 +228,7 @@ class _Board:
     def z(
         self, chosen: NDArray[np.int64] | slice, others: NDArray[np.int64] | slice = slice(None)
     ) -> NDArray[np.floating]:
-        """By how many standard errors each chosen entry is better than the others, shape (chosen, others).
+        """The lead of each chosen entry over the others in standard errors, shape (chosen, others).
 
         0 where two entries are equal, and next to that where they differ by rounding alone.
         """
@@ -318,7 +318,7 @@ def _limit(pairs: Pairs, entries: int, level: float) -> float:
 
 
 def _surely_apart(pairs: Pairs, entries: int, limit: float) -> tuple[Counts, Counts]:
-    """For each entry how many are surely better, and how many surely worse."""
+    """The number of entries that are surely better, and surely worse, than each."""
     better, worse = (np.zeros(entries, dtype=np.int64) for _ in range(2))
     for rows, z in pairs:
         beats, loses, within = z >= limit * _PARTS, z <= -limit * _PARTS, rows.stop - rows.start

@@ -40,7 +40,7 @@ def _stored(column: Any, value: Any) -> Any:
 
 
 def said_settings(model: type[Model], spec: Spec, part: str) -> dict[str, object]:
-    """Those of the settings below `part`, such as `podium.budget`, that the bundle says by itself."""
+    """The settings below `part`, such as `podium.budget`, that the bundle gives itself."""
     row: Any = spec
     for name in part.split("."):
         row = getattr(row, name) if row is not None else None

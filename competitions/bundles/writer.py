@@ -264,7 +264,7 @@ def fact_sheet_yaml(competition: Competition) -> dict[str, object]:
 
 
 def _task_settings(task: Task, tasks: list[Task]) -> dict[str, object]:
-    """Its settings; of a task of a winners' verification also what it checks."""
+    """The task's settings; for a check of winners' code also the task that it checks."""
     own = written_settings(task)
     extra = own.pop("podium")
     if task.checks is not None:

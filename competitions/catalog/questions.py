@@ -62,7 +62,7 @@ class AskedQuestion(models.Model):
 
     @property
     def is_address(self) -> bool:
-        """Its answers are shown as links."""
+        """True if its answers are shown as links."""
         return self.kind in (self.Kind.URL, self.Kind.REPOSITORY)
 
     def clean(self) -> None:

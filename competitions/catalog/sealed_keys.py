@@ -93,7 +93,7 @@ def keys_under_seal_on(tasks: Iterable[Task], *, phase: Phase) -> dict[str, Phas
 
 
 def published_by(phase: Phase, tasks: Iterable[Task]) -> dict[str, Phase]:
-    """Of `keys_under_seal_on`, those that an open board of this phase would show."""
+    """The keys of `keys_under_seal_on` that an open board of this phase would show."""
     if phase.is_sealed or not phase.pk:
         return {}
     boards = Leaderboard.objects.filter(phase=phase, columns__kind=Column.Kind.SCORE)

@@ -50,7 +50,7 @@ BROKEN_OFF: Final = (
 
 
 def person_datasets(user: User) -> QuerySet[Resource]:
-    """Those that are the person's own, and those shared with the person."""
+    """The person's own resources, and those shared with them."""
     own = Q(owner=user) | Q(pk__in=user.shared_resources.values("pk"))
     return Resource.objects.filter(own).select_related("file", "owner").order_by("-pk")
 

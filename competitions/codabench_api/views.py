@@ -114,7 +114,7 @@ class PublicCompetitions(RobotView):
 
 
 def filter_competitions(view: RobotView, competitions: QuerySet[Competition]) -> QuerySet[Competition]:
-    """Those that the address asks for, in its order. Raises `BadForm`."""
+    """The competitions that the address asks for, in its order. Raises `BadForm`."""
     if text := view.query("search"):
         competitions = competitions.filter(title__icontains=text)
     kind = view.query_choice("type", (*Competition.Type.values, ANY_TYPE))
@@ -171,7 +171,7 @@ class CanMakeSubmission(RobotView):
 
 
 class ProblemRenderer(JSONRenderer):
-    """For `format=csv`, which is streamed by itself: what is refused is said as JSON."""
+    """Refusals as JSON where `format=csv` was asked for, which is streamed by itself."""
 
     format = "csv"
 

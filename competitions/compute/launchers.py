@@ -164,7 +164,7 @@ class ExpectedNode:
 
 
 def expected_nodes(queues: Iterable[Queue], *, now: datetime) -> Mapping[int, ExpectedNode]:
-    """By queue: the next node that comes, of launchers that have reported lately."""
+    """For each queue the next node to come, of launchers that have reported lately."""
     heard = now - timedelta(seconds=LAUNCHER_SILENT_AFTER_S)
     jobs = ClusterJob.objects.filter(
         queue__in=list(queues), state=ClusterJob.State.PENDING, launcher__last_seen_at__gte=heard

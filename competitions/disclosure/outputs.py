@@ -149,7 +149,7 @@ class AttemptReport:
 
     @property
     def quotes_scoring(self) -> bool:
-        """Its words may be those of the scoring program."""
+        """True if its words may be the scoring program's."""
         return self.reason in (OUTPUT_INVALID, SCORING_ERROR) or self.failed_behind_a_program
 
 

@@ -128,7 +128,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Foreseen:
-    """For an organizer: the differences that a test set can tell apart, and its hidden part.
+    """The differences that a test set and its hidden part can tell apart, for organizers.
 
     Twice as fine takes four times the items.
     """
@@ -206,7 +206,7 @@ def _is_final(board: Leaderboard) -> bool:
 
 
 def optimism(reader: Reader, board: Leaderboard, column: Column, facts: BoardFacts, tries: int) -> str | None:
-    """By how much the best of a team's tries is too good, were they all equally good.
+    """The luck in the best of a team's tries, were they all equally good.
 
     Organizers read it at once, all others after the reveal. The errors of two tries are taken to be as far apart as those
     of neighbours at the top, from which the resolution is.
@@ -237,7 +237,7 @@ def may_see_remark(reader: Reader, board: Leaderboard) -> bool:
 
 
 def _percent(share: float) -> int:
-    """In whole percent; the lowest stands for all that is below it, the highest for all above it."""
+    """A share in whole percent; the lowest stands for all below it, the highest for all above it."""
     percent = 100 * share
     if percent > SUREST:
         return SUREST

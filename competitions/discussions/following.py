@@ -40,7 +40,7 @@ def looked_at(subscription: Subscription) -> None:
 
 
 def organizing_people(competition: Competition) -> QuerySet[User]:
-    """Those who organize the competition."""
+    """The people who organize the competition."""
     rows = CompetitionOrganizer.objects.filter(competition=competition)
     return User.objects.filter(pk__in=rows.values("user"))
 
@@ -134,7 +134,7 @@ def _notify_followers(post: Post, *, besides: list[int]) -> None:
 
 
 def _readers(people: QuerySet[User], post: Post) -> QuerySet[User]:
-    """Those of these people who see the competition, without the post's author and who blocks them."""
+    """Those of these people who see the competition, without the author and people who block the author."""
     competition = post.topic.competition
     seeing = people if competition.is_published else people.filter(pk__in=organizing_people(competition).values("pk"))
     return hearing(seeing.exclude(pk=post.author_id or 0), post.author_id)

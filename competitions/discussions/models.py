@@ -129,7 +129,7 @@ class Post(WrittenRow):
 
     @property
     def text(self) -> str:
-        """Its body, or that of the announcement whose topic it opens."""
+        """The body, or that of the announcement whose topic it opens."""
         announcement = self.topic.announcement if self.is_opening else None
         return announcement.body if announcement else self.body
 

@@ -78,7 +78,7 @@ def _narrowed(rows: QuerySet[Topic], user: User | AnonymousUser, show: str) -> Q
 
 
 def _with_words(rows: QuerySet[Topic], competition: Competition, text: str) -> QuerySet[Topic]:
-    """Those with a post in which each word, or a longer one that begins so, stands; of shown posts alone."""
+    """The topics with a shown post that has each word, or a longer one that begins with it."""
     for word in WORD.findall(text.lower())[:MOST_SEARCHED]:
         posts = PostWord.objects.filter(competition=competition, word__startswith=word[:MAX_WORD])
         rows = rows.filter(pk__in=posts.values("topic"))
@@ -91,7 +91,7 @@ def _cursor(topic: Topic) -> str:
 
 
 def _before(rows: QuerySet[Topic], cursor: str) -> QuerySet[Topic]:
-    """Those after the cursor; all of them for what is not a cursor."""
+    """The rows after the cursor; all of them if it is not a cursor."""
     instant, _, pk = cursor.partition("-")
     if not (is_number(instant) and is_number(pk)):
         return rows

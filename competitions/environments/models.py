@@ -76,5 +76,5 @@ class EnvironmentFile(AskedRow):
 
     @property
     def reference(self) -> str:
-        """Its name in a submission: `name@version`."""
+        """The file's name in a submission: `name@version`."""
         return f"{self.name}@{self.version}"

@@ -45,7 +45,7 @@ def entry_documents(board: Leaderboard, team: Team | None = None) -> list[manife
 
 
 def _columns(board: Leaderboard) -> list[Column]:
-    """Those that the board shows, and the one that it is ranked by."""
+    """The columns that the board shows, and the one that ranks it."""
     columns = list(board.columns.all())
     primary = primary_column(columns)
     return [column for column in columns if not column.is_hidden or column == primary]

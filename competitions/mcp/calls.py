@@ -74,7 +74,7 @@ def _require_valid(tool: Tool, arguments: dict[str, object]) -> None:
 
 
 def _submit(outer: HttpRequest, path: str, payload: dict[str, Any]) -> HttpResponse:
-    """By an upload, or with a small file, which is uploaded first by the same calls as any other."""
+    """Submit an upload, or a small file, which is uploaded first by the same calls as any other."""
     key, content = payload.pop("idempotency_key", ""), _content(payload)
     if content is None:
         return api_call(outer, "POST", path, json.dumps(payload).encode(), HTTP_IDEMPOTENCY_KEY=key)

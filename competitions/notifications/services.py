@@ -133,7 +133,7 @@ class CountOf(Subquery):
 
 
 def _unread(user: User) -> QuerySet[Notification]:
-    """Those that are counted: not all of an inbox that nobody reads."""
+    """The notifications that are counted: not all of an inbox that nobody reads."""
     return Notification.objects.filter(user=user, read_at=None).order_by()[:MOST_COUNTED]
 
 

@@ -65,7 +65,7 @@ def form_for(competition: Competition, by: User) -> type[forms.ModelForm[Phase]]
 
 
 def managed_competitions(request: HttpRequest) -> QuerySet[Competition]:
-    """Those that the asker organizes."""
+    """The competitions that the asker organizes."""
     return Competition.objects.managed_by(request.user) if request.user.is_staff else Competition.objects.none()
 
 
@@ -170,7 +170,7 @@ class PhaseAdmin(GuardedAdmin):
 
     @admin.action(description="Reveal the sealed scores (a preview first)", permissions=["change"])
     def reveal(self, request: HttpRequest, queryset: QuerySet[Phase]) -> HttpResponse | None:
-        """To the page that shows what would become public, and asks: a reveal cannot be taken back."""
+        """Go to the page that shows what would become public, and asks: a reveal cannot be taken back."""
         phases = list(queryset[:2])
         if len(phases) > 1:
             self.message_user(request, "A reveal is for good: choose one phase at a time.", messages.ERROR)

@@ -43,7 +43,7 @@ def list_page(request: HttpRequest, rows: QuerySet[Any]) -> tuple[list[Any], str
 
 
 def ticked(rows: QuerySet[Row], numbers: Sequence[int], what: str) -> QuerySet[Row]:
-    """Those of these rows that were ticked. Raises `NOTHING_CHOSEN`."""
+    """The rows that were ticked. Raises `NOTHING_CHOSEN`."""
     chosen = rows.filter(pk__in=numbers[:PAGE_SIZE]).order_by("pk")
     if not chosen.exists():
         raise NOTHING_CHOSEN(what=what)

@@ -105,7 +105,7 @@ def _teams(user: User, now: datetime) -> Iterator[Row]:
 
 
 def _submissions(user: User, now: datetime) -> Iterator[Row]:
-    """Those of the person's teams, with scores and receipts as a reader without any right has them."""
+    """The submissions of the person's teams, with scores and receipts as members see them."""
     teams = list(Membership.objects.filter(user=user).values_list("team", flat=True))
     reader = Reader(User(pk=user.pk), now, known_rights={})
     runs = Prefetch("runs", queryset=Run.objects.select_related("task"))

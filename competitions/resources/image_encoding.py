@@ -13,7 +13,7 @@ FAULT: Final = "It is damaged, or written in a way that cannot be read. Open it 
 
 
 def encode(source: str, folder: str, large: int, small: int, is_lossless: bool) -> dict[str, object]:
-    """For a `Call`. Write `large.webp`, and `small.webp` where the image is wider, into the folder.
+    """Write `large.webp`, and `small.webp` if the image is wider, into the folder. Runs as a `Call`.
 
     Of a moving image only the first frame is written. `large` and `small` are widths in pixels, at most; 0: there is no small one.
     A lossless image stays lossless. Answers with `width` and `height` of the large one and `has_small`, or with `fault`, a sentence

@@ -87,7 +87,7 @@ def _given_up(check: FileCheck) -> Verdict | None:
 
 
 def _refused_unread(check: FileCheck) -> Verdict | None:
-    """Those that were sent in before the team's other files were refused."""
+    """The files that were sent in before the team's other files were refused."""
     try:
         require_allowance(asker=check.asker, now=check.requested_at)
     except Refusal as refusal:

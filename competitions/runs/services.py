@@ -166,7 +166,7 @@ def _require_quota(team: Team, absorbed: Team) -> None:
 
 
 def unstarted_submissions(competition: Competition) -> QuerySet[Submission]:
-    """Those that wait for an organizer, oldest first; what is disqualified waits for nobody."""
+    """The submissions that wait for an organizer, oldest first; disqualified ones wait for nobody."""
     rows = Submission.objects.filter(phase__competition=competition, status=State.UNSTARTED, disqualified_at=None)
     return rows.order_by("pk")
 

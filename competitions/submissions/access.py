@@ -68,11 +68,11 @@ def team_submissions(team: int) -> QuerySet[Submission]:
 
 
 def tagged(submissions: QuerySet[Submission], tag: str) -> QuerySet[Submission]:
-    """Those with this tag; ask it of a few teams' submissions, as no index has the tags."""
+    """The submissions with this tag; for those of a few teams, as no index has the tags."""
     return submissions.filter(tag_text__contains=f" {tag.lower()} ")
 
 
 def visible_submissions(user: User | AnonymousUser) -> QuerySet[Submission]:
-    """Those of the user's teams, and those of the competitions that the user organizes."""
+    """The submissions of the user's teams, and of competitions that the user organizes."""
     scope = visible_scope(user)
     return Submission.objects.all() if scope is None else submissions_in(**scope)

@@ -243,7 +243,7 @@ class FactSheetRevision(models.Model):
 
 class DatasetQuerySet(models.QuerySet["Dataset"]):
     def on_board(self, phase: Phase) -> "DatasetQuerySet":
-        """Those that are columns of the phase's board now, oldest first; none where the board does not grow."""
+        """The datasets that are columns of the phase's board now, oldest first; none if it does not grow."""
         if not phase.grows:
             return self.none()
         live = self.filter(submission__phase=phase, withdrawn_at=None, submission__disqualified_at=None)

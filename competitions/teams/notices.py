@@ -17,7 +17,7 @@ def team_members(team: Team) -> QuerySet[User]:
 
 
 def registered_people(competition: Competition) -> QuerySet[User]:
-    """Those whose registration is approved."""
+    """The people whose registration is approved."""
     approved = Registration.objects.filter(competition=competition, state=Registration.State.APPROVED)
     return User.objects.filter(pk__in=approved.order_by().values("user"))
 

@@ -36,7 +36,7 @@ SIZE_SCRIPT: Final = b"""<script>(() => {
 
 
 def _newest() -> QuerySet[RunOutput]:
-    """Of the phase's own tasks: on a dataset that a team submitted, the page may quote that team's labels."""
+    """The newest details on the phase's own tasks: those on a team's dataset may quote its labels."""
     return RunOutput.objects.filter(
         name=DETAILED_RESULTS, attempt=F("run__attempt"), run__fills_board=False, run__is_smoke=False
     )

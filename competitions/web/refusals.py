@@ -51,7 +51,7 @@ class RefusalMiddleware(MiddlewareMixin):
 
 
 def refusal_answer(request: HttpRequest, refusal: Refusal) -> HttpResponse:
-    """As whoever asks reads it: a program, the page's script, or a person."""
+    """The refusal in the form that fits who asks: a program, the page's script, or a person."""
     if request.path == MESSAGES:
         return JsonResponse(message_error(refusal.detail, refusal.code, **refusal.extra), status=refusal.http_status)
     if request.path.startswith("/api/"):
@@ -66,7 +66,7 @@ def refusal_page(request: HttpRequest, refusal: Refusal) -> HttpResponse:
 
 
 def refusal_toast(refusal: Refusal) -> HttpResponse:
-    """For htmx, which leaves the page as it is: the page's script shows the sentence (`toasts.js`)."""
+    """The refusal for htmx, which leaves the page as it is: `toasts.js` shows the sentence."""
     toast = {"text": refusal.detail, "tag": "error", "url": refusal.extra.get("next_step", "")}
     return HttpResponse(status=refusal.http_status, headers={"HX-Trigger": json.dumps({"toast": toast})})
 

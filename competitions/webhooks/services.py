@@ -42,7 +42,7 @@ TOO_MANY_SENDS: Final = RefusalKind(
 
 
 def webhooks_for(*, competition: Competition, team: Team | None) -> QuerySet[Webhook]:
-    """Those of a team, or of the organizers (None)."""
+    """The webhooks of a team, or of the organizers (None)."""
     return Webhook.objects.filter(competition=competition, team=team)
 
 

@@ -148,7 +148,7 @@ def post(url: str, body: bytes, headers: Mapping[str, str]) -> int:
 
 
 def _connection(target: Target) -> HTTPConnection:
-    """To the machine that was looked up; the certificate must be of the name."""
+    """Connect to the machine that was looked up; the certificate must be for the name."""
     if target.parts.scheme == "http":
         return HTTPConnection(target.address, target.port, timeout=STEP_S)
     connection = HTTPSConnection(

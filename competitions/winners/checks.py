@@ -139,7 +139,7 @@ def _moved(array: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
 
 
 def _rows(task: Task) -> NDArray[np.int64] | None:
-    """For each row of the check's input its number in the plain input; None where the order is the same."""
+    """The number in the plain input of each row of the check's input; None if the order is the same."""
     stored = task.reference_data.file if task.reference_data is not None else None
     text = _member(stored, ROWS_FILE) if stored is not None else None
     if text is None:

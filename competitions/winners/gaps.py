@@ -1,4 +1,4 @@
-"""By how much a winner's code scores worse on the input of a check, and how much chance explains.
+"""The loss in score of a winner's code on the input of a check, and how much of it chance explains.
 
 The tolerance is computed from the rows: a few standard errors of the difference of the two scores. Where a check has the same
 rows as the phase's input, the rows are paired, so that even a few answers from a table show.
@@ -52,7 +52,7 @@ class Gap:
 
 
 def score_gaps(pairs: Sequence[tuple[Run, Run]], column: Column | None) -> list[Gap | None]:
-    """For each run of a check and run on the plain input their gap; None where one of them has no score."""
+    """The gap between each run of a check and its run on the plain input; None if either has no score."""
     scored = [pair for pair in pairs if column is not None and all(_score(run, column) is not None for run in pair)]
     if column is None or not scored:
         return [None] * len(pairs)

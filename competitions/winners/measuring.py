@@ -68,7 +68,7 @@ class Measured(TypedDict):
 
 
 def measure(key: str, pairs: Sequence[RunPair]) -> list[Measured | Fault]:
-    """For each pair the score called `key` of both sides and the standard error of their difference."""
+    """The score called `key` on both sides of each pair, and the standard error of their difference."""
     with tempfile.TemporaryDirectory(prefix="measuring-") as folder:
         reader = _Reader(Path(folder), key)
         return [_or_fault(reader, pair) for pair in pairs]

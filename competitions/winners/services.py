@@ -229,7 +229,7 @@ def report_hand_in(*, key: UUID, by: User, report_url: str, now: datetime) -> Pl
 
 @transaction.atomic
 def hardware_hand_in(*, key: UUID, by: User, hardware: str, now: datetime) -> Place:
-    """On what it was trained and run: CPU, GPU, memory."""
+    """Hand in the hardware that it was trained and run on: CPU, GPU, memory."""
     place = locked_place(key)
     _of_team(place, by, State.REPORT, "The hardware", now)
     text = printable(hardware).strip()[:1000]

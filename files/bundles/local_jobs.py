@@ -248,7 +248,7 @@ class _TaskPlan:
         return StagedFile(target=mount.target, secret=mount.secret, unpack=mount.unpack, file=file)
 
     def _limits(self, *, is_scoring: bool) -> Limits:
-        """As the site gives them to the phase: the organizer's scoring program has limits of its own."""
+        """The limits that the site would set: the organizer's scoring program has limits of its own."""
         budget, defaults, wall_s = self._budget, Limits(), self.phase.execution_time_limit
         scoring_s = self.phase.podium.scoring_time_limit or wall_s
         if self.task.ingestion_only_during_scoring:

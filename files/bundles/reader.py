@@ -243,7 +243,7 @@ class BundleReader(DocumentReader):
         return "" if self.files.file(relative) else f"{relative!r} is a folder; name {right}"
 
     def _terms_fault(self, relative: str) -> str:
-        """As of a page; but rules that say nothing are accepted in the old shape alone, as CodaLab did."""
+        """The fault of the rules, as of a page; empty ones are accepted in CodaLab's old shape alone."""
         fault = self._folder_fault(relative, PAGE)
         if fault or self.report.shape != "2" or self.files.text(relative).strip():
             return fault

@@ -165,7 +165,7 @@ def solution_names(solutions: Iterable[SolutionSpec]) -> list[str]:
 
 
 def sort_phases(phases: Iterable[PhaseSpec]) -> list[PhaseSpec]:
-    """By index where there is one; the others keep their place."""
+    """Sort phases by index where there is one; the others keep their place."""
     rows = list(phases)
     if not all(isinstance(phase.index, int | float) for phase in rows):
         return rows

@@ -38,7 +38,7 @@ def table_samples(reader: BundleReader) -> Iterator[Sample]:
 
 
 def _solution(reader: BundleReader, phase: PhaseSpec) -> Path | None:
-    """Of the phase's first task, where its reference data are a folder of Podium's own table program."""
+    """The solution of the phase's first task, if its reference data are for Podium's own table program."""
     assert reader.spec is not None, "its phases were read"
     task = next((task for task in reader.spec.tasks if task.index == phase.tasks[0]), None)
     folder = reader.files.path(task.reference_data) if task is not None and task.reference_data else None

@@ -66,7 +66,7 @@ ImageUrl = Callable[[str], ShownImage | None]
 
 
 def no_images(source: str) -> ShownImage | None:
-    """For texts that belong to no competition."""
+    """Show no images, in texts that belong to no competition."""
     return None
 
 

@@ -29,7 +29,7 @@ class UserAdmin(GuardedAdmin, DjangoUserAdmin[User]):
 
     @admin.action(description="Take the e-mail address as confirmed", permissions=["change"])
     def confirm_addresses(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        """For people whom an administrator knows, where the site sends no mail."""
+        """Confirm addresses of people whom an administrator knows, where the site sends no mail."""
         for user in queryset:
             try:
                 address_confirm(user)

@@ -85,7 +85,7 @@ def _luminance(colour: str, setting: str) -> float:
 
 
 def brand_context(request: HttpRequest) -> dict[str, object]:
-    """For every template: the brand, the legal pages that there are, and if the site is a public demo."""
+    """The brand, the legal pages that there are, and if the site is a public demo, for every template."""
     from django.conf import settings
 
     return {

@@ -71,6 +71,6 @@ class LongTextField(models.TextField[str | Combinable, str]):
         return name, "django.db.models.TextField", args, kwargs
 
     def clone(self) -> Any:
-        """As Django makes one for a subclass; what migrations know is not enough."""
+        """Clone the field as Django does for a subclass; what migrations know is not enough."""
         _, _, args, kwargs = super().deconstruct()
         return type(self)(*args, **kwargs)

@@ -18,7 +18,7 @@ ASKED_ALL_THE_TIME: Final = ("/healthz", "/readyz", "/api/worker/v1/")
 
 
 def logging_config(level: str) -> dict[str, object]:
-    """For `logging.config.dictConfig`: everything at this level and above, without Django's own handlers."""
+    """A configuration of logging: everything at this level and above, without Django's own handlers."""
     formatter = {
         "()": structlog.stdlib.ProcessorFormatter,
         "processors": [

@@ -57,7 +57,7 @@ def top10_mean_reciprocal_rank(t_pred_top10: ArrayLike, t: ArrayLike) -> float:
 
 
 def candidate_reciprocal_ranks(t_pred_top10: ArrayLike, t_correct_index: ArrayLike) -> NDArray[np.float64]:
-    """As `top10_reciprocal_ranks`, for positions among a row's 1,001 candidates (WikiKG90M v1).
+    """Like `top10_reciprocal_ranks`, for positions among a row's 1,001 candidates (WikiKG90M v1).
 
     Every value on both sides lies in 0..1000; there is no padding.
 

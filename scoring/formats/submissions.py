@@ -92,7 +92,7 @@ def read(
 
 
 def read_layout(path: Path, expected: Layout, *, filename: str | None = None) -> dict[str, NDArray[Any]]:
-    """As `read`, for a layout of one's own (`scoring.formats.layouts.Layout`).
+    """Like `read`, for a layout of one's own (`scoring.formats.layouts.Layout`).
 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = write(folder, "lsc-mag240m", "test-dev", {"y_pred": [3, 152]}, rows=2)

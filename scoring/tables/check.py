@@ -74,7 +74,7 @@ def read_submission(
 
 
 def read_reordered(path: Path, schema: TableSchema, ids: pl.Series, *, filename: str | None = None) -> pl.DataFrame:
-    """As `read_submission`, the rows in the order of `ids`.
+    """Like `read_submission`, with the rows in the order of `ids`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

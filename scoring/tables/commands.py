@@ -57,7 +57,7 @@ def find_fault(path: str, file_name: str, schema: SchemaDocument, sample: tuple[
 def find_sample_fault(
     path: str, file_name: str, schema: SchemaDocument, solution: tuple[str, str] | None
 ) -> dict[str, str]:
-    """As `find_fault` of an organizer's sample submission, whose ids are those of the solution.
+    """Like `find_fault`, for an organizer's sample submission, whose ids are those of the solution.
 
     >>> find_sample_fault("missing.csv", "missing.csv", {"id_column": "id", "columns": [{"name": "price"}]}, None)["code"]
     'no_file'

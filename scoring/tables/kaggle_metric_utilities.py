@@ -8,11 +8,11 @@ _SUM_TOLERANCE: Final = 1e-6
 
 
 class ParticipantVisibleError(Exception):
-    """Its text is shown to the team."""
+    """An error whose text is shown to the team."""
 
 
 class HostVisibleError(Exception):
-    """Its text is shown to the organizer alone."""
+    """An error whose text is shown only to the organizer."""
 
 
 def treat_as_participant_error(error_message: str, solution: Any) -> bool:

@@ -48,7 +48,7 @@ def recognise(path: Path, *, filename: str | None = None) -> TablePreview:
 
 
 def preview_table(table: pl.DataFrame, source: Source) -> TablePreview:
-    """As `recognise`, for a table that was read already.
+    """Like `recognise`, for a table that was read already.
 
     >>> preview_table(pl.DataFrame({"id": [1, 2], "price": [2.5, 3.5]}), Source(Path("s.csv"), "csv")).targets
     ('price',)

@@ -73,7 +73,7 @@ def score_table(ref: Path, res: Path, output: Path) -> Scored:
 
 
 def sampled_table_score(ref: Path, res: Path, key: str) -> SampledScore:
-    """As `scoring.row_scores.sampled_score`, of a table; rows in the order of their ids.
+    """Like `scoring.row_scores.sampled_score`, for a table; rows in the order of their ids.
 
     >>> import tempfile
     >>> from scoring.tables.table_reference import reference_for, write

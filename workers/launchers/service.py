@@ -161,7 +161,7 @@ class Launcher:
         return problems_now
 
     def _without_doubles(self, alive: list[SlurmJob]) -> list[SlurmJob]:
-        """Of jobs with one number the first; the others, which could not start, are cancelled."""
+        """The first job of each number; the others, which could not start, are cancelled."""
         first: dict[int, SlurmJob] = {}
         ordered = sorted(alive, key=lambda job: (job.is_pending, int(job.id)))
         doubles = [job.id for job in ordered if first.setdefault(job.number, job) is not job]

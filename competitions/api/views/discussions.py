@@ -72,7 +72,7 @@ class Topics(DiscussionView):
 
 
 class OldestFirst(IdCursorPagination):
-    """As people read a topic."""
+    """The order in which people read a topic: oldest first."""
 
     ordering = "id"
 

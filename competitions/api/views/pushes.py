@@ -81,7 +81,7 @@ class PublishIn(serializers.Serializer[None]):
 
 
 class PublishOut(serializers.Serializer[Competition]):
-    """Its address, and the instant of a planned publication."""
+    """The competition's address, and the time of a planned publication."""
 
     slug = serializers.SlugField()
     url = serializers.SerializerMethodField()
@@ -136,7 +136,7 @@ class Pushes(CodeView):
     serializer_class = PushIn
 
     def body_room(self, request: Request) -> int:  # type: ignore[override]  # what the address names
-        """As many bytes as so many files are named with."""
+        """The number of bytes that the names of so many files may take."""
         self.person()
         return MAX_FILES * BYTES_PER_FILE
 

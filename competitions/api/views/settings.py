@@ -42,7 +42,7 @@ class SettingsView(ApiView):
     serializer_class: Any
 
     def rows(self) -> QuerySet[Any]:
-        """Those that the asker may change."""
+        """The rows that the asker may change."""
         raise NotImplementedError
 
     def lookup(self) -> dict[str, object]:

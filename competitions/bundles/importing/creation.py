@@ -338,7 +338,7 @@ def _counted(parts: Sequence[object], name: str) -> str:
 
 
 def _text_files(extra: PhaseExtra) -> str:
-    """As the bundle says; else what is usual here, and nothing in a phase that runs as on Codabench."""
+    """The bundle's patterns, else the usual ones; none in a phase that runs as on Codabench."""
     if extra.text_files is not None:
         return " ".join(extra.text_files)
     return "" if extra.accepts is None else TEXT_FILES

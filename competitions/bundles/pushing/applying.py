@@ -199,7 +199,7 @@ def _impact(
 
 
 def _boards(competition: Competition) -> dict[int, Callable[[Leaderboard, datetime], list[str]]]:
-    """By board, what will say of it what the push does to those on it."""
+    """For each board, the object that will say what the push does to its rows."""
     boards = Leaderboard.objects.filter(phase__competition=competition).select_related("phase__competition")
     return {board.pk: watch_board(board) for board in boards}
 

@@ -53,7 +53,7 @@ class LiveDocument(BundleWriter):
         return next(name for name in chain([base], (f"{base}-{place}" for place in count(number))) if name not in taken)
 
     def file(self, resource: Resource, owner: Task | Phase | Solution) -> str:
-        """By task or phase and kind; what participants download keeps its name."""
+        """The file's name by task or phase and kind; what participants download keeps its name."""
         kind = f"{resource.kind}{resource_suffix(resource)}"
         is_offered = isinstance(owner, Phase | Solution) and PLAIN_NAME.match(resource.file_name)
         folder = self._place(owner)

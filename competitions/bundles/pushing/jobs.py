@@ -163,7 +163,7 @@ def forget_push_files(*, now: datetime) -> int:
 
 
 def files_held(user: User, digests: Collection[str]) -> dict[str, StoredFile]:
-    """Those of these files that the person has uploaded or may read already, by digest.
+    """The files among these that the person has uploaded or may read already, by digest.
 
     A digest is not a secret, receipts show those of hidden labels: who knows one does not have the file.
     """

@@ -192,7 +192,7 @@ def _read_column(row: Mapping[str, str]) -> dict[str, object]:
 
 
 def _as_line(values: Iterable[object]) -> str:
-    """With commas between them; a value that holds one stands in quotes."""
+    """The values with commas between them; a value that holds a comma is quoted."""
     line = io.StringIO()
     csv.writer(line, lineterminator="").writerow(values)
     return line.getvalue()

@@ -59,7 +59,7 @@ class SizeField(forms.CharField):
         return size_written(value) if isinstance(value, int) else value
 
     def has_changed(self, initial: Any, data: Any) -> bool:
-        """By the number: "1 GiB" and "1024 MiB" are the same."""
+        """Compare the numbers: "1 GiB" and "1024 MiB" are the same."""
         try:
             return bool(self.to_python(data) != initial)
         except ValidationError:

@@ -161,7 +161,7 @@ class Leaderboard(models.Model):
 
     @cached_property
     def visible_columns(self) -> "list[Column]":
-        """Its columns but the hidden ones."""
+        """The columns that are not hidden."""
         return [column for column in self.columns.all() if not column.is_hidden]
 
     @property
@@ -329,7 +329,7 @@ class Column(models.Model):
 
     @property
     def is_relative(self) -> bool:
-        """Its value depends on the other teams of the board."""
+        """True if its value depends on the board's other teams."""
         return self.computation == self.Computation.AVG_RANK
 
     def shown(self, value: float) -> str:

@@ -30,7 +30,7 @@ class CompetitionQuerySet(models.QuerySet["Competition"]):
         return self.filter(published | Q(pk__in=CompetitionOrganizer.objects.filter(user=user).values("competition")))
 
     def managed_by(self, user: User | AnonymousUser) -> "CompetitionQuerySet":
-        """Those that the user organizes; all of them for an administrator."""
+        """The competitions that the user organizes; all of them for an administrator."""
         if user.is_superuser:
             return self
         if not user.is_authenticated:
@@ -38,7 +38,7 @@ class CompetitionQuerySet(models.QuerySet["Competition"]):
         return self.filter(pk__in=CompetitionOrganizer.objects.filter(user=user).values("competition"))
 
     def tagged(self, tag: str) -> "CompetitionQuerySet":
-        """Those with this tag, as `clean_tag` writes it."""
+        """The competitions with this tag, as `clean_tag` writes it."""
         return self.filter(tag_line__contains=f",{tag},")
 
 

@@ -109,7 +109,7 @@ class Proposal(AskedRow):
 
     @property
     def state_words(self) -> str:
-        """Its state, within a sentence."""
+        """The state in words, for use within a sentence."""
         return str(self.get_state_display())
 
     @property

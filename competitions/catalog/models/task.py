@@ -216,7 +216,7 @@ class Task(models.Model):
 
     @property
     def runs_beside_scoring(self) -> bool:
-        """Its ingestion program and its scoring program run at the same time."""
+        """True if its ingestion program and its scoring program run at the same time."""
         return self.ingestion_program_id is not None and self.ingestion_only_during_scoring
 
 

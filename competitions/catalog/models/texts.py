@@ -143,7 +143,7 @@ class ImageUpload(AskedRow):
 
 class AnnouncementQuerySet(models.QuerySet["Announcement"]):
     def published(self, now: datetime) -> "AnnouncementQuerySet":
-        """Those that readers see."""
+        """The announcements that readers see."""
         return self.filter(published_at__lte=now, withdrawn_at=None)
 
 

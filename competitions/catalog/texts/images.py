@@ -139,7 +139,7 @@ def _anew(file: StoredFile, place: str, *, is_wanted: Callable[[], bool]) -> tup
 def image_import(
     *, competition: Competition, place: ImageUpload.Place, file: StoredFile, now: datetime, name: str = ""
 ) -> None:
-    """As `image_request`, for background processes: re-encode it here, so that its bytes are final.
+    """Like `image_request`, for background processes: re-encode it here, so that its bytes are final.
 
     An image that fails is listed in the workspace with the reason. Raises `IMAGES_FULL`.
     """

@@ -166,7 +166,7 @@ class Results(RobotView):
         return _file(text.encode(), "text/csv", f"{competition.slug}.csv")
 
     def _boards(self, competition: Competition) -> list[Leaderboard]:
-        """Those that the asker may see. A phase that is asked for must be there and have one."""
+        """The boards that the asker may see. A phase that is asked for must exist and have one."""
         number = self.query_number("phase")
         if number is not None:
             return [visible_board(self.reader, get_object_or_404(competition.phases, pk=number))]

@@ -57,7 +57,7 @@ def counting_scores(board: Leaderboard, team: Team, columns: list[Column]) -> li
 
 
 def _best(board: Leaderboard, team: Team, scores: QuerySet[Score], columns: list[Column]) -> list[Score]:
-    """By the primary column, then by the `further_columns`, then the earliest."""
+    """The best by the primary column, then by the `further_columns`, then the earliest."""
     first = scores.order_by("rank_value").values("rank_value")[:1]
     equal = list(scores.filter(rank_value=first).order_by("received_at", "pk")[:1000])
     return [min(equal, key=lambda score: _further(score, columns))] if equal else []

@@ -173,7 +173,7 @@ class ScorePosition:
 
 
 def score_position(submission: Submission, reader: Reader) -> ScorePosition | None:
-    """On the first board of its phase whose deciding column this reader sees; a few counts on indexes."""
+    """The position on the first board whose deciding column this reader sees; a few counts on indexes."""
     scores = {score.leaderboard_id: score for score in submission.scores.select_related("entry", "team")}
     for board in submission.phase.leaderboards.all():
         primary = primary_column(list(board.columns.all()))

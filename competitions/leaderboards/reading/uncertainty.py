@@ -23,7 +23,7 @@ def remarks_on_uncertainty(reader: Reader, boards: Iterable[Leaderboard]) -> dic
 
 
 def optimism(reader: Reader, board: Leaderboard, entry: Entry) -> str | None:
-    """By how much a row is too good for being the best of its team's tries; None for who may not know it."""
+    """The luck in a row as the best of its team's tries; None for who may not know it."""
     column, facts = primary_column(list(board.columns.all())), getattr(board, "uncertainty", None)
     if column is None or facts is None or not disclosed.says_uncertainty(board, column):
         return None

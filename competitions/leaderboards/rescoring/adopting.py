@@ -96,7 +96,7 @@ def proposal_adopt(proposal: Proposal, *, now: datetime, is_wanted: Callable[[],
 
 
 def _untaken(proposal: Proposal) -> QuerySet[Rescoring]:
-    """Those whose copy has ended and that nobody took yet."""
+    """The rescorings whose copy has ended and that nobody took yet."""
     return Rescoring.objects.filter(proposal=proposal, taken_at=None, copy__status__in=FINAL)
 
 

@@ -240,7 +240,7 @@ def proposal_apply(*, proposal: Proposal, by: User, confirmed: str, now: datetim
 
 
 def untried(proposal: Proposal) -> QuerySet[Rescoring]:
-    """Those whose copy ended without being scored, although no data was wrong."""
+    """The rescorings whose copy ended without a score, although no data was wrong."""
     ended = Q(copy__status=State.CANCELLED) | Q(copy__status=State.FAILED, copy__reason__in=NOT_RUN)
     return Rescoring.objects.filter(ended, proposal=proposal, taken_at=None)
 

@@ -83,7 +83,7 @@ def _runs_by_submission(scores: QuerySet[Score]) -> dict[int, list[Run]]:
 
 
 def _values_by_run(runs: Sequence[Run], keys: set[str], is_wanted: Callable[[], bool]) -> dict[Any, dict[str, Found]]:
-    """For each run what is known of its scores, by key."""
+    """The values that are known of each run's scores, by key."""
     known_values: dict[Any, dict[str, Found]] = {run.pk: {} for run in runs}
     scores = {run.pk: {key: run.scores[key] for key in keys if key in run.scores} for run in runs}
     attempts = {run.pk: run.attempt for run in runs}

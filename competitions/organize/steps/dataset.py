@@ -37,7 +37,7 @@ def dataset_facts(name: str) -> DatasetFacts:
 
 
 def _choices(names: list[str] | tuple[str, ...]) -> list[tuple[str, list[tuple[str, str]]]]:
-    """By family, each with its task."""
+    """The datasets by family, each with its task."""
     groups: dict[str, list[tuple[str, str]]] = {}
     for name in names:
         described = scoring.describe(name)

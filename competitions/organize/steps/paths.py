@@ -167,7 +167,7 @@ class Rail:
 
     @property
     def place(self) -> int:
-        """Of the page that is shown, from 1."""
+        """The number of the page that is shown, from 1."""
         return next(number for number, item in enumerate(self.items, start=1) if item.is_current)
 
     @property

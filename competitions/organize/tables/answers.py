@@ -43,7 +43,7 @@ def recognise_table(path: str, file_name: str) -> dict[str, Solution]:
 
 
 def _quantiles(column: pl.Series) -> list[str]:
-    """Of a column of dates, instants between which equal shares of the rows are; empty for another column."""
+    """For a column of dates, times between which equal shares of the rows lie; else empty."""
     instants = read_instants(column)
     if instants is None or instants.n_unique() < 2:
         return []

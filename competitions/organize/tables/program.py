@@ -8,7 +8,7 @@ from core.background.bounded import Bounds, Call, run_bounded
 
 
 def bounds() -> Bounds:
-    """As much as the check of a submission may use."""
+    """The bounds of the check of a submission."""
     return Bounds(wall_s=settings.CHECK_WALL_S, cpu_s=settings.CHECK_CPU_S, memory_bytes=settings.CHECK_MEMORY_BYTES)
 
 

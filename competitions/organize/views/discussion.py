@@ -65,7 +65,7 @@ def cases(reports: QuerySet[Report]) -> list[tuple[Post, list[Report]]]:
 
 
 def _back(request: HttpRequest, slug: str) -> HttpResponse:
-    """To the page of this site where the button was, else to the desk."""
+    """Go back to the page of this site where the button was, else to the desk."""
     return redirect(came_from(request) or reverse("organize:discussion", args=[slug]))
 
 

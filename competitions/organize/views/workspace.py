@@ -33,7 +33,7 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def webhooks(request: HttpRequest, slug: str) -> HttpResponse:
-    """Those of the competition's organizers; adding one."""
+    """The webhooks of the competition's organizers, and a form to add one."""
     competition = managed_competition(request, slug)
     form = WebhookForm(request.POST or None)
     if request.method == "POST" and form.is_valid():

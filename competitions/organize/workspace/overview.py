@@ -285,7 +285,7 @@ class QueueState:
 
 
 def queue_state(queue: Queue, now: datetime) -> QueueState:
-    """As it is at this instant, with the runs of all competitions that use it."""
+    """The queue as it is now, with the runs of all competitions that use it."""
     workers = list(ComputeWorker.objects.filter(queue=queue).order_by("-last_seen_at")[:MOST_WORKERS])
     runs = Run.objects.filter(queue=queue)
     waiting = runs.filter(state=State.QUEUED)[:MOST_RUNS].count()

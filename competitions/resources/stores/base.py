@@ -85,7 +85,7 @@ class ObjectStore(Protocol):
         """True if the whole object is there."""
 
     def size(self, digest: str) -> int:
-        """Its size in bytes. Raises `ObjectMissing`."""
+        """The object's size in bytes. Raises `ObjectMissing`."""
 
     def delete(self, digest: str) -> None:
         """Remove an object; nothing happens when it is not there."""

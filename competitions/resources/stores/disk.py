@@ -101,7 +101,7 @@ class DiskStore:
         return self._path(digest).exists()
 
     def size(self, digest: str) -> int:
-        """Its size in bytes. Raises `ObjectMissing`."""
+        """The object's size in bytes. Raises `ObjectMissing`."""
         with _missing(digest):
             return self._path(digest).stat().st_size
 

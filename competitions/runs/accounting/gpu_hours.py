@@ -52,7 +52,7 @@ class GpuAllowance:
 
 
 def allowances(queue: Queue, *, now: datetime) -> dict[int, GpuAllowance]:
-    """By competition, the present month's allowance of those with a limit on this queue.
+    """This month's allowance of each competition with a limit on this queue.
 
     Those that have used nothing are only there where their number is their own. Two queries; one without any limit.
     """

@@ -75,7 +75,7 @@ class Month:
 
     @property
     def title(self) -> str:
-        """As in a sentence: November 2026."""
+        """The month as in a sentence: November 2026."""
         return f"{self.begins_at:%B} {self.year}"
 
     def __str__(self) -> str:

@@ -272,7 +272,7 @@ def _only_ingests(run: Run) -> bool:
 
 
 def _clear_worker_faults(run: Run) -> None:
-    """Its failures are no longer in a row."""
+    """Forget the worker's failures: they are no longer in a row."""
     if run.worker is not None and run.worker.infrastructure_failures:
         ComputeWorker.objects.filter(pk=run.worker.pk).update(infrastructure_failures=0, failed_teams=[])
 

@@ -49,7 +49,7 @@ def fitting_in(runs: QuerySet[Run], room: Room) -> QuerySet[Run]:
 
 
 def needed_seconds() -> Combinable:
-    """Of a run: the limits of the stages that are left, and the time to build its environment."""
+    """The seconds that a run needs: limits of the stages left, and the time to build its environment."""
     program, scoring, limit_s = _limit("time_limit_s"), _limit("scoring_time_limit_s"), _whole(Value(SMOKE_WALL_S))
     first = _case(When(needs=Needs.SCORING, then=_whole(Value(0))), default=program)
     last = _case(When(BESIDE_SCORING, then=Greatest(program, scoring)), default=scoring)
@@ -59,7 +59,7 @@ def needed_seconds() -> Combinable:
 
 
 def needed_memory() -> Combinable:
-    """Of a run: the most that containers which run at the same time may use."""
+    """The most memory that containers of a run may use at the same time."""
     program, scoring = _limit("memory_bytes"), _limit("scoring_memory_bytes")
     first = _case(When(TWO_PROGRAMS, then=program + program), default=program)
     return _case(
@@ -70,7 +70,7 @@ def needed_memory() -> Combinable:
 
 
 def needed_isolation() -> Combinable:
-    """Of a run: gVisor for code of phases that ask for it; what is only to be scored runs anywhere."""
+    """The isolation of a run: gVisor for code of phases that ask for it; scoring alone runs anywhere."""
     is_sandboxed = Q(**{f"{PHASE}isolation": Isolation.SANDBOXED}) & ~Q(needs=Needs.SCORING)
     standard, sandboxed = Value(Isolation.STANDARD.value), Value(Isolation.SANDBOXED.value)
     return Case(When(is_sandboxed, then=sandboxed), default=standard, output_field=CharField())

@@ -85,7 +85,7 @@ def _elsewhere_first(waiting: QuerySet[Run], worker: ComputeWorker, now: datetim
 
 
 def _untried(workers: Iterable[int]) -> QuerySet[ComputeWorker]:
-    """Of these workers, those on which the outer run has not failed."""
+    """The workers among these on which the outer run has not failed."""
     failed = Attempt.objects.filter(run=OuterRef(OuterRef("pk")), worker=OuterRef("pk"), reason=Reason.INFRASTRUCTURE)
     return ComputeWorker.objects.filter(pk__in=list(workers)).exclude(Exists(failed))
 

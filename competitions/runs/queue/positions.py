@@ -75,7 +75,7 @@ def _positions(queue: Queue, queried: list[Run], now: datetime) -> dict[UUID, Qu
 
 
 def _held_up(queue: Queue, queried: list[Run], spent: frozenset[int]) -> set[UUID]:
-    """Of these runs, those that wait for GPU hours of one of these competitions."""
+    """The runs among these that wait for GPU hours of one of these competitions."""
     with_gpu = {run.pk for run in queried if run.gpus}
     if not with_gpu or not spent:
         return set()

@@ -37,7 +37,7 @@ def outdated_submissions(runs: QuerySet[Run]) -> set[int]:
 
 
 def _digests(tasks: QuerySet[Task]) -> dict[int, dict[str, str | None]]:
-    """By task: what its programs and data are now, in the words of a receipt; None where it has none."""
+    """The digests of each task's programs and data now, named as in a receipt; None where it has none."""
     rows: Any = tasks.values("pk", *(f"{name}__file" for name in RUN_WITH))
     return {
         row["pk"]: {name: f"sha256:{row[f'{name}__file']}" if row[f"{name}__file"] else None for name in RUN_WITH}

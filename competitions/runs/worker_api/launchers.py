@@ -1,4 +1,4 @@
-"""For launchers of clusters: how much waits, and what became of the jobs that they started.
+"""Calls of cluster launchers: how much waits, and what became of the jobs that they started.
 
 A launcher's token sees the depth of its queues and nothing else: no run, no name, no file.
 """

@@ -107,7 +107,7 @@ def _submission(phase: Phase, brought: Brought) -> Submission:
 
 
 def _image_digest(phase: Phase) -> str:
-    """Of the image as the phase's submissions ran in it last; empty where none has run lately."""
+    """The digest of the image that the phase's submissions ran in last; empty if none ran lately."""
     newest = list(Submission.objects.filter(phase=phase).order_by("-pk").values_list("pk", flat=True)[:LATELY])
     runs = Run.objects.filter(submission__in=newest, state=State.FINISHED).order_by("-finished_at")
     for receipt in runs.values_list("receipt", flat=True)[:LATELY]:
@@ -118,7 +118,7 @@ def _image_digest(phase: Phase) -> str:
 
 
 def _calibrations(phase: Phase) -> list[Calibration]:
-    """Of the workers of the phase's queue, as far as they were measured. What names a host is left out."""
+    """The calibrations of the queue's workers that were measured, without what names a host."""
     workers = ComputeWorker.objects.filter(queue=phase.competition.queue, quarantined_at=None).order_by("-last_seen_at")
     rows: list[Any] = list(workers.exclude(calibration={}).values_list("calibration", flat=True)[:WORKERS])
     calibrations = []

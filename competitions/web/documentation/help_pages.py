@@ -89,6 +89,6 @@ def docs_address(target: str) -> str:
 
 
 def help_context(request: HttpRequest) -> dict[str, object]:
-    """For every template: where this page is explained."""
+    """The address where this page is explained, for every template."""
     name = request.resolver_match.view_name if request.resolver_match else ""
     return {"help_address": docs_address(help_target(name) or INDEX)}

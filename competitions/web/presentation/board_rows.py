@@ -100,7 +100,7 @@ def _baselines(scale: ScoreScale, entries: Iterable[Entry]) -> Iterable[tuple[fl
 
 
 def row_details(board: Leaderboard, rows: Sequence[Row], scale: ScoreScale | None) -> dict[int, RowDetails]:
-    """By the number of the row, in two queries for any number of rows."""
+    """The details of rows by their number, in two queries for any number of rows."""
     teams = [row.entry.team_id for row in rows]
     earlier, members = earlier_ranks(board, teams), _members(teams)
     return {

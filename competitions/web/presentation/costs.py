@@ -91,7 +91,7 @@ def _undominated(points: Sequence[tuple[float, float]]) -> set[int]:
 
 
 def _worse_shares(values: Sequence[float]) -> list[float]:
-    """For each value, smaller is better, the share of the others that are worse; equal ones count half."""
+    """The share of the other values that are worse than each; smaller is better, equal ones count half."""
     others = max(len(values) - 1, 1)
     ordered = sorted(values)
     return [

@@ -44,7 +44,7 @@ class BestScore:
 
 
 def best_scores(competitions: Iterable[Competition], now: datetime) -> dict[int, BestScore]:
-    """By the competition's number, in two queries, and a third where scores were under seal.
+    """The best scores by the competition's number, in two queries, or three where scores were sealed.
 
     Read as a visitor who is not signed in, whoever asks: a list is not a place for what is sealed.
     """

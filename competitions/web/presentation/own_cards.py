@@ -109,7 +109,7 @@ def _running(teams: Iterable[int]) -> dict[int, int]:
 
 
 def _standings(teams: Mapping[Phase, int], now: datetime) -> dict[int, Standing]:
-    """By the phase's number; read as a visitor who is not signed in, so nothing sealed is in it."""
+    """The standings by the phase's number, read as a visitor sees them, so nothing sealed is in them."""
     visitor = Reader(AnonymousUser(), now)
     load_boards(list(teams))
     boards: dict[int, tuple[Leaderboard, int]] = {}

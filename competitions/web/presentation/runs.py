@@ -110,7 +110,7 @@ class GrowingContext(TypedDict):
 
 
 def growing_context(submission: Submission, chosen: str) -> GrowingContext:
-    """For the submission's page: runs that are shown in full, the others as `cells`, and its dataset.
+    """The context of a submission's page: runs shown in full, the others as `cells`, and its dataset.
 
     `chosen` is the run on a submitted dataset that the page was asked to show in full.
     """

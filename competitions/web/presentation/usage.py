@@ -69,7 +69,7 @@ def _scaled(lines: Lines, factor: float) -> Lines:
 
 
 def _bytes(key: str, title: str, summary: str, lines: Lines) -> Chart:
-    """In units that keep the numbers short."""
+    """A chart of bytes, in units that keep the numbers short."""
     unit, name = (GIB, "GiB") if max(_values(lines)) >= GIB else (MIB, "MiB")
     return _drawn(key, title, summary, _scaled(lines, 1 / unit), Axis(name), lambda value: size(value * unit))
 
@@ -104,7 +104,7 @@ def _round_above(value: float) -> float:
 
 
 def _lines(usages: Sequence[RunUsage], measure: str) -> Lines:
-    """Of each stage the moments at which the measure is known."""
+    """The moments of each stage at which the measure is known."""
     lines = []
     for usage in usages:
         line = [

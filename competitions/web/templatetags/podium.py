@@ -76,7 +76,7 @@ def instant(value: datetime | None) -> SafeString | str:
 
 @register.filter
 def exact_instant(value: datetime | None) -> SafeString | str:
-    """As `instant`, to the second."""
+    """Like `instant`, to the second."""
     return _time(value, form="%Y-%m-%d %H:%M:%S")
 
 

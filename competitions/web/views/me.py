@@ -37,7 +37,7 @@ class OwnCompetition:
 
 
 def _competitions(user: User) -> list[OwnCompetition]:
-    """Those that the person organizes first, then those that they registered for, the newest first."""
+    """The competitions that the person organizes, then those they registered for, the newest first."""
     organized = CompetitionOrganizer.objects.filter(user=user).select_related("competition").order_by("-pk")
     own = {row.competition_id: OwnCompetition(row.competition, organizes=True) for row in organized}
     team = Membership.objects.filter(user=user, competition=OuterRef("competition"))

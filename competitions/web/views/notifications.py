@@ -82,7 +82,7 @@ def inbox(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def follow(request: HttpRequest, pk: int) -> HttpResponse:
-    """To the page that a notification is about; it is read then."""
+    """Go to the page that a notification is about, and mark it as read."""
     notification = get_object_or_404(Notification, pk=pk, user=person(request))
     services.mark_one_read(notification=notification, now=timezone.now())
     return redirect(notification.path)

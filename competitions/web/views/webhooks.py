@@ -77,7 +77,7 @@ class MessageForm(forms.Form):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def team_webhooks(request: HttpRequest, slug: str) -> HttpResponse:
-    """Those of one's team; adding one."""
+    """The webhooks of one's team, and a form to add one."""
     visited = visit(request, slug)
     team = require_team(user=person(request), competition=visited.competition)
     form = TeamWebhookForm(request.POST or None)

@@ -55,5 +55,5 @@ def blocked_by(by: User) -> QuerySet[Block, int]:
 
 
 def hearing(people: QuerySet[User], person: int | None) -> QuerySet[User]:
-    """Those of these people who have not blocked that person."""
+    """The people among these who have not blocked that person."""
     return people.exclude(pk__in=Block.objects.filter(person=person).values("by")) if person else people

@@ -57,7 +57,7 @@ def turn_take(queue: str, *, now: datetime, lease_s: float) -> TurnTaken | None:
 
 
 def turns_waiting(queue: str, *, now: datetime) -> QuerySet[Turn]:
-    """Those who wait and have nothing in work."""
+    """The turns of those who wait and have nothing in work."""
     return Turn.objects.filter(unclaimed(now), queue=queue, waiting_since__isnull=False)
 
 

@@ -47,7 +47,7 @@ class AskedRow(ClaimedRow):
         raise NotImplementedError
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """As Django does, with the asker filled in."""
+        """Save as Django does, with the asker filled in."""
         self.asker = self.asker or self.asked_by()
         super().save(*args, **kwargs)
 
@@ -115,7 +115,7 @@ class Claim:
         return bool(self.held.update(claimed_until=None, **fields))
 
     def conclude(self, **fields: Any) -> None:
-        """As `release`, in the transaction that makes what the row asked for. Raises `ClaimLost`."""
+        """Like `release`, in the transaction that makes what the row asked for. Raises `ClaimLost`."""
         if not self.release(**fields):
             raise ClaimLost
 

@@ -24,7 +24,7 @@ def colour_number(name: str) -> int:
 
 
 def name_initials(name: str) -> str:
-    """Up to two letters that stand for a person or a team."""
+    """The one or two letters that stand for a person or a team."""
     words = re.findall(r"\w+", name)
     return "".join(word[0] for word in words[:2]).upper() or "?"
 

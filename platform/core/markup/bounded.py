@@ -67,6 +67,6 @@ def _in_a_process(text: str, form: str) -> Rendering:
 
 
 def answer(text: str, form: str) -> dict[str, str | list[str]]:
-    """In the process: the rendering, as JSON holds it."""
+    """The rendering as JSON holds it; runs in the process."""
     laid_out = render(text, form)
     return {"html": laid_out.html, "sources": list(laid_out.sources), "key": laid_out.key}

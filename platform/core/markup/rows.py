@@ -23,7 +23,7 @@ class WrittenRow(models.Model):
         raise NotImplementedError
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """As Django does, with the HTML of the text."""
+        """Save as Django does, with the HTML of the text."""
         if kwargs.get("update_fields") is None:
             self._lay_out()
         super().save(*args, **kwargs)

@@ -61,7 +61,7 @@ def _with_length(headers: list[tuple[str, str]], code: int, size: int) -> list[t
 
 
 def plain_answer(status: int, code: str, detail: str, *, path: str, headers: Iterable[tuple[str, str]] = ()) -> Answer:
-    """Of the server itself, which has no pages: a problem for programs, a sentence for people."""
+    """An answer of the server itself, which has no pages: a problem for programs, a sentence for people."""
     is_program = path.startswith(FOR_PROGRAMS)
     text = json.dumps(problem_document(status, code, detail)) if is_program else detail
     content = SpooledTemporaryFile()  # noqa: SIM115  # closed when it has been sent

@@ -231,7 +231,7 @@ class Exchange(HTTPMessageDelegate):
 
     # --- the answer ---------------------------------------------------------------------------------------------------
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
-        """From here on nothing more of the body is taken."""
+        """Begin the answer: from here on nothing more of the body is taken."""
         self.is_begun = True
         self.server.exchanges.add(self)
         self.server.begin(self._close_on_fault(work))
@@ -261,7 +261,7 @@ class Exchange(HTTPMessageDelegate):
         await self._send(answer)
 
     def _respond(self) -> Answer:
-        """In a thread; nothing is done for who has gone meanwhile, unless what they sent is to be kept."""
+        """Answer, in a thread; nothing is done for who has gone, unless what they sent is to be kept."""
         if self.connection.stream.closed() and not (self.body is not None and self.body.admission.keeps_part):
             raise StreamClosedError
         return self.server.run_application(self.environment)

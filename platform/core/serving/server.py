@@ -122,7 +122,7 @@ class SiteServer(HTTPServerConnectionDelegate):
 
     @staticmethod
     def overloaded_answer(path: str) -> Answer:
-        """To come again later."""
+        """The answer that asks to come again later."""
         return plain_answer(503, "unavailable", UNAVAILABLE, path=path, headers=[("Retry-After", str(RETRY_AFTER_S))])
 
     # --- health, which needs no free thread -------------------------------------------------------------------------------
@@ -133,7 +133,7 @@ class SiteServer(HTTPServerConnectionDelegate):
         return self._health(environment)
 
     async def _health(self, environment: WSGIEnvironment) -> Answer:
-        """By threads of its own; who asks for readiness while it is being found out gets the same answer."""
+        """Answer health checks in threads of their own; those who ask for readiness at once share an answer."""
         if environment["PATH_INFO"] == ALIVE:
             return await self._done_by(self.health, self.run_application, environment)
         if self._readiness is None:
@@ -181,7 +181,7 @@ class Listener(HTTPServer):
 
 
 def _most_connections() -> int:
-    """As many as this process may open files for."""
+    """The number of connections that this process may open files for."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     files = MOST_CONNECTIONS + FILES_BESIDES
     if soft < files:

@@ -41,7 +41,7 @@ def _step(draft: CompetitionDraft, slug: str) -> Step:
 
 @require_safe
 def current(request: HttpRequest, key: UUID) -> HttpResponse:
-    """To the step where the owner was, or to the trial when all are done."""
+    """Go to the step where the owner was, or to the trial when all are done."""
     draft = own_draft(request, key)
     waiting = first_open(draft)
     if waiting is None:

@@ -31,7 +31,7 @@ from competitions.web.forms import cleaned, offer
 
 
 def own_resources(user: User) -> QuerySet[Resource]:
-    """Those that this person may change; all of them for an administrator."""
+    """The rows that this person may change; all of them for an administrator."""
     return Resource.objects.all() if user.is_superuser else Resource.objects.filter(owner=user)
 
 

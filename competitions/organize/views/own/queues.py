@@ -44,7 +44,7 @@ SIZES: Final = ("max_image_bytes", "environment_bytes")
 
 
 def own_queues(user: User) -> QuerySet[Queue]:
-    """Those that this person may change: own ones; all of them for an administrator."""
+    """The queues that this person may change: their own; all of them for an administrator."""
     return Queue.objects.all() if user.is_superuser else Queue.objects.filter(owner=user)
 
 

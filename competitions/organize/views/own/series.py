@@ -21,7 +21,7 @@ from files.text import free_name
 
 
 def own_series(user: User) -> QuerySet[Series]:
-    """Those that this person may change; all of them for an administrator."""
+    """The rows that this person may change; all of them for an administrator."""
     return Series.objects.all() if user.is_superuser else Series.objects.filter(owner=user)
 
 

@@ -64,7 +64,7 @@ def _public_people(names: Iterable[str]) -> QuerySet[User, tuple[int, str, str]]
 
 
 def _shown_teams(visited: Visit, names: Iterable[str]) -> QuerySet[Team, tuple[int, str, str]]:
-    """Those with a row on a board that this reader sees."""
+    """The teams with a row on a board that this reader sees."""
     boards = [
         board.pk
         for phase in visited.phases_with_boards

@@ -4,7 +4,7 @@ import pandas as pd
 
 
 class ParticipantVisibleError(Exception):
-    """Its text is shown to the team; every other error is shown to the organizers alone."""
+    """An error whose text is shown to the team; any other error is shown only to the organizers."""
 
 
 def score(solution: pd.DataFrame, submission: pd.DataFrame, row_id_column_name: str) -> float:
