@@ -380,7 +380,7 @@ def many_to_move(visitor: Visitor) -> None:
 
 def lower_quota(visitor: Visitor) -> None:
     page = visitor.visit("/host/competitions/gap/phases/1/")
-    page.get_by_label("In total").fill("1")
+    page.get_by_label("In total", exact=True).fill("1")
     page.get_by_role("button", name="Save", exact=True).click()
     page.get_by_text("This is what the change does").wait_for()
 
