@@ -92,7 +92,7 @@ class PhaseForm(CompetitionForm):
             "docker_image": "Image",
         }
         help_texts: ClassVar[Mapping[str, str]] = {
-            "slug": "Its name in addresses: ?phase=… Empty: made from the name.",
+            "slug": "Its name in addresses: ?phase=… Leave empty to have it made from the name.",
             "index": "Phases are listed in this order, the lowest first. Leave empty to put it last.",
             "pids": "Processes and threads that may be there at once.",
             "prediction_format": "Uploads are checked against it before they are queued.",
