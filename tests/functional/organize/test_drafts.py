@@ -60,7 +60,7 @@ def test_a_solution_is_read_in_the_background_and_its_columns_are_proposed(
         "Usage",
     )
     fields = form_fields(user_client(draft.owner).get(f"/host/{draft.key}/steps/columns/"))
-    assert (fields["id_column"], fields["targets"]) == (["id"], ["price", "area"])
+    assert (fields["id_column"], fields["targets"]) == (["id"], ["price"])
 
 
 def test_a_solution_with_infinity_and_a_nul_is_read(guided: Guided, draft: CompetitionDraft) -> None:
@@ -152,6 +152,35 @@ def test_all_columns_of_one_kind_are_ticked_and_the_others_are_named(guided: Gui
 def targets_shown(guided: Guided) -> list[str]:
     fields = form_fields(guided.client.get(f"/host/{guided.draft.key}/steps/columns/"))
     return fields["targets"]
+
+
+COMPOUNDS = "compound,smiles,logS,batch\n" + "".join(
+    f"C-{row:02},{'C' * (row + 1)}O,{row * 0.2 - 4.5:.1f},{row % 3}\n" for row in range(30)
+)
+
+
+def test_of_columns_of_several_kinds_the_number_that_looks_like_a_target_is_ticked(guided: Guided) -> None:
+    guided.attach(COMPOUNDS)
+    assert targets_shown(guided) == ["logS"]
+    page = guided.page("steps/columns/")
+    assert "Check what we found: which column is the id, and which one teams predict." in page
+    assert "Not ticked: smiles (texts), batch (classes), because columns are scored together" in page
+    assert guided.answer("columns").status_code == 302
+
+
+def test_text_beside_numbers_is_refused_as_targets(guided: Guided) -> None:
+    guided.attach(COMPOUNDS)
+    refused = guided.answer("columns", targets=["smiles", "logS"])
+    assert refused.status_code == 422
+    assert "Text and number columns cannot be scored together. Choose one kind." in refused.content.decode()
+
+
+def test_labels_in_words_and_in_numbers_are_of_one_kind(guided: Guided) -> None:
+    guided.attach(
+        "id,toxic,rude\n" + "".join(f"{row},{'yes' if row % 2 else 'no'},{row // 2 % 2}\n" for row in range(30))
+    )
+    assert targets_shown(guided) == ["toxic", "rude"]
+    assert guided.answer("columns").status_code == 302
 
 
 def test_what_the_sample_submission_names_is_ticked(guided: Guided) -> None:
