@@ -27,7 +27,9 @@ AGREEMENT: Final = Subject(
 )
 SHARES: Final = NUMBERS.but(unit="share")
 PLAIN: Final = NUMBERS.but(unit="")
-DEVIANCES: Final = NUMBERS.but(group="counts", unit="", prediction=Prediction("positive"))
+DEVIANCES: Final = NUMBERS.but(
+    group="counts", unit="", target=Target("number", least=0.0), prediction=Prediction("positive")
+)
 COLUMNS: Final = NUMBERS.but(target=Target("number", several=True), words="columnwise")
 
 
@@ -63,7 +65,13 @@ def squares(rows: Rows) -> Any:
     return squared_errors(rows)
 
 
-@PLAIN.mean("rmsle", "Root mean squared logarithmic error", SKLEARN + "root_mean_squared_log_error", finish=np.sqrt)
+@PLAIN.mean(
+    "rmsle",
+    "Root mean squared logarithmic error",
+    SKLEARN + "root_mean_squared_log_error",
+    finish=np.sqrt,
+    target=Target("number", above=-1.0),
+)
 def squared_log_errors(rows: Rows) -> Any:
     """For values of very different sizes: errors count in proportion.
 
@@ -344,7 +352,7 @@ def poisson_deviances(rows: Rows) -> Any:
     return _deviances(rows, 1)
 
 
-@DEVIANCES.mean("gamma_deviance", "Gamma deviance", SKLEARN + "mean_gamma_deviance")
+@DEVIANCES.mean("gamma_deviance", "Gamma deviance", SKLEARN + "mean_gamma_deviance", target=Target("number", above=0.0))
 def gamma_deviances(rows: Rows) -> Any:
     """For positive amounts: errors count in proportion.
 

@@ -381,6 +381,19 @@ def test_a_setting_that_does_not_fit_is_named_at_its_field(
     assert (refused.status_code, words in refused.content.decode()) == (422, True), refused.content.decode()
 
 
+def test_a_metric_that_the_target_is_too_low_for_is_neither_offered_nor_taken(guided: Guided) -> None:
+    guided.attach(COMPOUNDS)
+    guided.answer("columns", targets=["logS"])
+    page = guided.page("steps/metric/")
+    assert 'value="rmse"' in page
+    assert not any(f'value="{name}"' in page for name in ("rmsle", "poisson_deviance", "gamma_deviance"))
+    refused = guided.answer("metric", metric="rmsle")
+    assert refused.status_code == 422
+    assert "This metric needs values above -1; your target has values down to -4.5." in refused.content.decode()
+    refused = guided.answer("metric", metric="poisson_deviance").content.decode()
+    assert "This metric needs values of 0 or above; your target has values down to -4.5." in refused
+
+
 def test_further_metrics_need_the_same_predictions_as_the_first(site: Scenario) -> None:
     guided = metric_page(site)
     refused = guided.answer("metric", metric="rmse", more=["mae", "mean_pinball_loss"])
