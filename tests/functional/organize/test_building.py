@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import zipfile
 from typing import Any
 
@@ -326,6 +327,9 @@ def test_the_trial_shows_both_scores_and_the_log_and_then_it_can_be_published(pr
     RunLog.objects.create(run=run, attempt=1, stream="scoring", seq=0, text="scored 20 and 10 rows")
     shown = guided.page("trial/")
     assert all(words in shown for words in ("1.2500", "1.7500", "scored 20 and 10 rows"))
+    assert primary_buttons(shown) == ["Next"]
+    assert ">Publish<" in guided.page("review/")
+    assert " disabled" not in guided.page("review/")
     # The best constant is learnt from the training data: the median of 3 and 5.
     errors = [abs(row * 1.5 - 4) for row in range(30)]
     constants = {
@@ -509,6 +513,17 @@ def test_a_trial_that_fails_speaks_to_the_host(prices: Guided) -> None:
     page = guided.page("trial/")
     assert "A team that sends in the sample would read this. Read the log, change the solution" in page
     assert REASONS[Reason.OUTPUT_INVALID].advice not in page
+    assert primary_buttons(page) == ["Build again"]
+    review = guided.page("review/")
+    assert "an array holds NaN where a number is required.\n" in review, "one full stop"
+    assert 'disabled aria-describedby="not-scored">Publish' in review
+    assert "You can publish it once the trial is scored." in review
+    assert "Publish it later" not in review
+
+
+def primary_buttons(page: str) -> list[str]:
+    """The words on the buttons that stand out."""
+    return re.findall(r'class="button primary"[^>]*>([^<]*)<', page)
 
 
 def test_one_board_where_there_is_no_private_part(site: Scenario) -> None:
