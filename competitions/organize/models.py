@@ -99,6 +99,12 @@ class CompetitionDraft(AskedRow):
         return self.trial.status == State.FINISHED if self.trial else not self.is_tried
 
     @property
+    def gives_only_ids(self) -> bool:
+        """True if teams of a table competition get no data beside the ids."""
+        roles = {file.role for file in self.files.all()}
+        return self.start == self.Start.TABLE and "solution" in roles and not roles & {"training", "test"}
+
+    @property
     def is_up_to_date(self) -> bool:
         """Nothing was changed since the competition was made."""
         return self.competition is not None and self.built_version == self.version

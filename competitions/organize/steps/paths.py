@@ -46,7 +46,8 @@ PAGES: Final = ("overview", "data", "evaluation", "rules")
 
 def default_texts(draft: CompetitionDraft) -> dict[str, str]:
     """Markdown by page. What was not answered yet is left out."""
-    context: dict[str, object] = {"draft": draft, "start": draft.start, **_answers(draft)}
+    files = {file.role for file in draft.files.all()}
+    context: dict[str, object] = {"draft": draft, "start": draft.start, "files": files, **_answers(draft)}
     return {name: render_to_string(f"organize/guided/texts/{name}.md", context).strip() + "\n" for name in PAGES}
 
 

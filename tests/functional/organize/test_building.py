@@ -20,7 +20,7 @@ from competitions.organize.building.jobs import build_request, draft_publish
 from competitions.organize.building.removal import competition_remove
 from competitions.organize.models import CompetitionDraft
 from competitions.organize.refusals import ALREADY_PUBLISHED, DRAFT_INCOMPLETE, NOT_BUILT
-from competitions.organize.steps.paths import find_slot
+from competitions.organize.steps.paths import default_texts, find_slot
 from competitions.resources.models import Resource
 from competitions.resources.storage import open_stored
 from competitions.runs.models import RunLog
@@ -342,6 +342,28 @@ def test_the_trial_shows_both_scores_and_the_log_and_then_it_can_be_published(pr
     assert made(guided.build()).slug == "prices-of-houses", (
         "the trial's sealed keys do not keep it from being built anew"
     )
+
+
+ONLY_IDS = "Teams get only the ids. Upload training and test data, or they have nothing to predict from."
+
+
+def test_a_table_without_data_for_teams_is_warned_of_and_its_pages_name_none(site: Scenario, prices: Guided) -> None:
+    bare = begun(site, Start.TABLE)
+    assert ONLY_IDS not in bare.page("steps/data/"), "nothing is uploaded yet"
+    bare.attach(SOLUTION)
+    assert ONLY_IDS in bare.page("steps/data/")
+    bare.answer("columns", targets=["price"])
+    bare.answer("metric", metric="mae")
+    bare.answer("split")
+    bare.finish()
+    bare.build()
+    assert ONLY_IDS in bare.page("review/")
+    assert "training data" not in default_texts(bare.draft)["overview"] + default_texts(bare.draft)["data"]
+    prices.build()
+    assert not any(ONLY_IDS in prices.page(path) for path in ("steps/data/", "review/"))
+    texts = default_texts(prices.draft)
+    assert "Learn from the training data, predict **price**" in texts["overview"]
+    assert "* the training data.\n\nCSV" in texts["data"]
 
 
 def with_sample(site: Scenario, sample: str, *, metric: str = "mae", **columns: str) -> Guided:
