@@ -328,6 +328,7 @@ def test_the_trial_shows_both_scores_and_the_log_and_then_it_can_be_published(pr
     shown = guided.page("trial/")
     assert all(words in shown for words in ("1.2500", "1.7500", "scored 20 and 10 rows"))
     assert primary_buttons(shown) == ["Next"]
+    assert "of the target</small>" not in shown, "what its unit is, nobody has been asked"
     assert ">Publish<" in guided.page("review/")
     assert " disabled" not in guided.page("review/")
     # The best constant is learnt from the training data: the median of 3 and 5.
