@@ -177,13 +177,13 @@ class Rail:
 
 
 def step_rail(draft: CompetitionDraft, current: str) -> Rail:
-    """Every step, then the trial and the review."""
+    """Every step, then the trial and the review. The optional pages are done once they were saved."""
     items = [
         RailItem(
             step.slug,
             step.title,
             reverse("organize:step", args=[draft.key, step.slug]),
-            is_done(draft, step),
+            is_done(draft, step) and (step is not TEXTS or TEXTS.slug in draft.answers),
             step.slug == current,
         )
         for step in draft_path(draft)

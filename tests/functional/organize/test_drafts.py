@@ -21,7 +21,7 @@ from competitions.organize.refusals import (
     DraftChangedElsewhere,
     HostsOnly,
 )
-from competitions.organize.steps.paths import answered
+from competitions.organize.steps.paths import answered, step_rail
 from scoring.metrics import METRICS
 from tests.admin_forms import form_fields
 from tests.background import run_background
@@ -266,6 +266,16 @@ def test_pages_that_nobody_changed_follow_the_answers(guided: Guided, draft: Com
     shown = guided.page("steps/pages/")
     assert "What flats cost" in shown
     assert "Be fair." in shown
+
+
+def test_the_pages_are_ticked_once_they_were_saved(guided: Guided, draft: CompetitionDraft) -> None:
+    def is_ticked() -> bool:
+        return next(item.is_done for item in step_rail(guided.draft, "data").items if item.slug == "pages")
+
+    assert not is_ticked()
+    guided.answer("pages")
+    draft.refresh_from_db()
+    assert is_ticked()
 
 
 def test_a_draft_that_is_thrown_away_takes_its_files_with_it(guided: Guided, draft: CompetitionDraft) -> None:
