@@ -9,6 +9,7 @@ from django.db.models import Q, Value
 from competitions.catalog.models import Competition, Phase, Task
 from competitions.resources.models import StoredFile
 from competitions.submissions.models import Submission
+from competitions.submissions.states import State
 from competitions.teams.models import Team
 from core.background.rows import AskedRow, asker_key
 from core.fields import LongTextField, OneLineField
@@ -91,6 +92,17 @@ class CompetitionDraft(AskedRow):
     def is_tried(self) -> bool:
         """True if a sample must be scored before publishing: always for tables, else if there is one."""
         return self.start == self.Start.TABLE or self.trial_id is not None or bool(self.build_faults)
+
+    @property
+    def is_scored(self) -> bool:
+        """True if the trial was scored, or nothing has to be tried."""
+        return self.trial.status == State.FINISHED if self.trial else not self.is_tried
+
+    @property
+    def gives_only_ids(self) -> bool:
+        """True if teams of a table competition get no data beside the ids."""
+        roles = {file.role for file in self.files.all()}
+        return self.start == self.Start.TABLE and "solution" in roles and not roles & {"training", "test"}
 
     @property
     def is_up_to_date(self) -> bool:

@@ -19,7 +19,6 @@ DISTRIBUTIONS: Final = Subject(
     range=(0.0, None),
     target=Target("number"),
     prediction=Prediction("number"),
-    unit="unit of the target",
     perfect=0.0,
 )
 QUANTILES: Final = DISTRIBUTIONS.but(parameters=(_LEVEL,))
@@ -65,7 +64,6 @@ def mean_pinball_losses(rows: Rows, *, levels: Sequence[float]) -> Any:
     SKLEARN + "d2_pinball_score",
     direction="max",
     range=(None, 1.0),
-    unit="",
     perfect=1.0,
     weighted=False,
 )
@@ -179,7 +177,6 @@ def normal_crps(rows: Rows) -> Any:
     "Log loss of a normal distribution",
     "scipy.stats.norm.logpdf",
     range=(None, None),
-    unit="",
     words="likelihood laplace",
 )
 def normal_log_losses(rows: Rows) -> Floats:

@@ -125,11 +125,29 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Target:
-    """The true values that a metric needs: one column of a kind, several of it, or one for each role."""
+    """The true values that a metric needs: one column of a kind, several of it, or one for each role.
+
+    Numbers may have to be `above` a bound, or to be `least` or more.
+    """
 
     kind: Kind
     roles: tuple[str, ...] = ("target",)
     several: bool = False
+    above: float | None = None
+    least: float | None = None
+
+    def low_fault(self, lowest: float | None) -> str:
+        """Says why the lowest true value is too low for the metric; empty where it is not.
+
+        >>> Target("number", above=-1.0).low_fault(-8.452)
+        'This metric needs values above -1; your target has values down to -8.452.'
+        """
+        bound = ""
+        if lowest is not None and self.above is not None and lowest <= self.above:
+            bound = f"above {self.above:g}"
+        if lowest is not None and self.least is not None and lowest < self.least:
+            bound = f"of {self.least:g} or above"
+        return f"This metric needs values {bound}; your target has values down to {lowest:g}." if bound else ""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ NUMBERS: Final = Subject(
     range=(0.0, None),
     target=Target("number"),
     prediction=Prediction("number"),
-    unit="unit of the target",
     perfect=0.0,
 )
 AGREEMENT: Final = Subject(
@@ -26,8 +25,7 @@ AGREEMENT: Final = Subject(
     perfect=1.0,
 )
 SHARES: Final = NUMBERS.but(unit="share")
-PLAIN: Final = NUMBERS.but(unit="")
-DEVIANCES: Final = NUMBERS.but(group="counts", unit="", prediction=Prediction("positive"))
+DEVIANCES: Final = NUMBERS.but(group="counts", target=Target("number", least=0.0), prediction=Prediction("positive"))
 COLUMNS: Final = NUMBERS.but(target=Target("number", several=True), words="columnwise")
 
 
@@ -53,7 +51,7 @@ def absolute_errors(rows: Rows) -> Any:
     return np.abs(gap, out=gap)
 
 
-@NUMBERS.mean("mse", "Mean squared error", SKLEARN + "mean_squared_error", unit="unit of the target, squared")
+@NUMBERS.mean("mse", "Mean squared error", SKLEARN + "mean_squared_error")
 def squares(rows: Rows) -> Any:
     """Mean squared distance from the truth.
 
@@ -63,7 +61,13 @@ def squares(rows: Rows) -> Any:
     return squared_errors(rows)
 
 
-@PLAIN.mean("rmsle", "Root mean squared logarithmic error", SKLEARN + "root_mean_squared_log_error", finish=np.sqrt)
+@NUMBERS.mean(
+    "rmsle",
+    "Root mean squared logarithmic error",
+    SKLEARN + "root_mean_squared_log_error",
+    finish=np.sqrt,
+    target=Target("number", above=-1.0),
+)
 def squared_log_errors(rows: Rows) -> Any:
     """For values of very different sizes: errors count in proportion.
 
@@ -154,7 +158,7 @@ def weighted_percentage_error(rows: Rows) -> float:
     return rows.mean(absolute_errors(rows)) / size
 
 
-@PLAIN.mean(
+@NUMBERS.mean(
     "huber_loss",
     "Huber loss",
     "scipy.special.huber",
@@ -172,7 +176,7 @@ def huber_losses(rows: Rows, *, delta: float) -> Any:
     return np.where(gap <= delta, gap**2 / 2, delta * (gap - delta / 2))
 
 
-@PLAIN.mean("log_cosh_loss", "Log-cosh loss", "formula: log(cosh(y - p))")
+@NUMBERS.mean("log_cosh_loss", "Log-cosh loss", "formula: log(cosh(y - p))")
 def log_cosh_losses(rows: Rows) -> Any:
     """Nearly squared for small errors, a line for large ones.
 
@@ -344,7 +348,7 @@ def poisson_deviances(rows: Rows) -> Any:
     return _deviances(rows, 1)
 
 
-@DEVIANCES.mean("gamma_deviance", "Gamma deviance", SKLEARN + "mean_gamma_deviance")
+@DEVIANCES.mean("gamma_deviance", "Gamma deviance", SKLEARN + "mean_gamma_deviance", target=Target("number", above=0.0))
 def gamma_deviances(rows: Rows) -> Any:
     """For positive amounts: errors count in proportion.
 

@@ -168,7 +168,7 @@ def _centre(about: _Learning, values: Floats) -> float:
     if "level" in about.settings:
         return float(np.quantile(values, about.settings["level"]))
     if about.metric.name == "rmsle":
-        return float(np.expm1(np.log1p(values).mean()))
+        return float(np.expm1(np.log1p(values[values > -1]).mean()))  # training data may hold others
     centre = float(np.median(values) if about.metric.name in _BY_MEDIAN else np.mean(values))
     return max(centre, LEAST) if about.metric.prediction.kind == "positive" else centre
 

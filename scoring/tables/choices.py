@@ -63,7 +63,7 @@ def _fits(metric: Metric, columns: Sequence[ColumnPreview]) -> bool:
     if len(columns) != len(target.roles):
         return False
     return all(
-        _is_kind(target.kind, column) and _plays(role, column)
+        _is_kind(target.kind, column) and _plays(role, column) and not target.low_fault(column.minimum)
         for role, column in zip(target.roles, columns, strict=True)
     )
 

@@ -28,7 +28,7 @@ from competitions.resources.storage import CHUNK_BYTES
 from competitions.resources.uploads import upload_whole
 from competitions.submissions.models import Submission
 from competitions.submissions.services import NewSubmission, submission_create
-from competitions.submissions.states import Kind, State
+from competitions.submissions.states import Kind
 from competitions.teams.services import register, team_create
 from core.background import jobs
 from core.background.rows import Claim, claims
@@ -87,8 +87,7 @@ def _require_tried(draft: CompetitionDraft) -> None:
     if not draft.is_up_to_date:
         raise NOT_BUILT()
     require_complete(draft)  # what was read in a file since the build may contradict an answer
-    is_scored = draft.trial.status == State.FINISHED if draft.trial else not draft.is_tried
-    if not is_scored:
+    if not draft.is_scored:
         raise NotReady("the trial has not been scored. Wait for it, or look at what it says")
 
 

@@ -46,7 +46,8 @@ PAGES: Final = ("overview", "data", "evaluation", "rules")
 
 def default_texts(draft: CompetitionDraft) -> dict[str, str]:
     """Markdown by page. What was not answered yet is left out."""
-    context: dict[str, object] = {"draft": draft, "start": draft.start, **_answers(draft)}
+    files = {file.role for file in draft.files.all()}
+    context: dict[str, object] = {"draft": draft, "start": draft.start, "files": files, **_answers(draft)}
     return {name: render_to_string(f"organize/guided/texts/{name}.md", context).strip() + "\n" for name in PAGES}
 
 
@@ -176,13 +177,13 @@ class Rail:
 
 
 def step_rail(draft: CompetitionDraft, current: str) -> Rail:
-    """Every step, then the trial and the review."""
+    """Every step, then the trial and the review. The optional pages are done once they were saved."""
     items = [
         RailItem(
             step.slug,
             step.title,
             reverse("organize:step", args=[draft.key, step.slug]),
-            is_done(draft, step),
+            is_done(draft, step) and (step is not TEXTS or TEXTS.slug in draft.answers),
             step.slug == current,
         )
         for step in draft_path(draft)

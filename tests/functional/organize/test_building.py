@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import zipfile
 from typing import Any
 
@@ -19,7 +20,7 @@ from competitions.organize.building.jobs import build_request, draft_publish
 from competitions.organize.building.removal import competition_remove
 from competitions.organize.models import CompetitionDraft
 from competitions.organize.refusals import ALREADY_PUBLISHED, DRAFT_INCOMPLETE, NOT_BUILT
-from competitions.organize.steps.paths import find_slot
+from competitions.organize.steps.paths import default_texts, find_slot
 from competitions.resources.models import Resource
 from competitions.resources.storage import open_stored
 from competitions.runs.models import RunLog
@@ -326,6 +327,10 @@ def test_the_trial_shows_both_scores_and_the_log_and_then_it_can_be_published(pr
     RunLog.objects.create(run=run, attempt=1, stream="scoring", seq=0, text="scored 20 and 10 rows")
     shown = guided.page("trial/")
     assert all(words in shown for words in ("1.2500", "1.7500", "scored 20 and 10 rows"))
+    assert primary_buttons(shown) == ["Next"]
+    assert "of the target</small>" not in shown, "what its unit is, nobody has been asked"
+    assert ">Publish<" in guided.page("review/")
+    assert " disabled" not in guided.page("review/")
     # The best constant is learnt from the training data: the median of 3 and 5.
     errors = [abs(row * 1.5 - 4) for row in range(30)]
     constants = {
@@ -338,6 +343,28 @@ def test_the_trial_shows_both_scores_and_the_log_and_then_it_can_be_published(pr
     assert made(guided.build()).slug == "prices-of-houses", (
         "the trial's sealed keys do not keep it from being built anew"
     )
+
+
+ONLY_IDS = "Teams get only the ids. Upload training and test data, or they have nothing to predict from."
+
+
+def test_a_table_without_data_for_teams_is_warned_of_and_its_pages_name_none(site: Scenario, prices: Guided) -> None:
+    bare = begun(site, Start.TABLE)
+    assert ONLY_IDS not in bare.page("steps/data/"), "nothing is uploaded yet"
+    bare.attach(SOLUTION)
+    assert ONLY_IDS in bare.page("steps/data/")
+    bare.answer("columns", targets=["price"])
+    bare.answer("metric", metric="mae")
+    bare.answer("split")
+    bare.finish()
+    bare.build()
+    assert ONLY_IDS in bare.page("review/")
+    assert "training data" not in default_texts(bare.draft)["overview"] + default_texts(bare.draft)["data"]
+    prices.build()
+    assert not any(ONLY_IDS in prices.page(path) for path in ("steps/data/", "review/"))
+    texts = default_texts(prices.draft)
+    assert "Learn from the training data, predict **price**" in texts["overview"]
+    assert "* the training data.\n\nCSV" in texts["data"]
 
 
 def with_sample(site: Scenario, sample: str, *, metric: str = "mae", **columns: str) -> Guided:
@@ -509,6 +536,17 @@ def test_a_trial_that_fails_speaks_to_the_host(prices: Guided) -> None:
     page = guided.page("trial/")
     assert "A team that sends in the sample would read this. Read the log, change the solution" in page
     assert REASONS[Reason.OUTPUT_INVALID].advice not in page
+    assert primary_buttons(page) == ["Build again"]
+    review = guided.page("review/")
+    assert "an array holds NaN where a number is required.\n" in review, "one full stop"
+    assert 'disabled aria-describedby="not-scored">Publish' in review
+    assert "You can publish it once the trial is scored." in review
+    assert "Publish it later" not in review
+
+
+def primary_buttons(page: str) -> list[str]:
+    """The words on the buttons that stand out."""
+    return re.findall(r'class="button primary"[^>]*>([^<]*)<', page)
 
 
 def test_one_board_where_there_is_no_private_part(site: Scenario) -> None:

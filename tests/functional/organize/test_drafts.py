@@ -21,7 +21,7 @@ from competitions.organize.refusals import (
     TOO_MANY_DRAFTS,
     DraftChangedElsewhere,
 )
-from competitions.organize.steps.paths import answered
+from competitions.organize.steps.paths import answered, step_rail
 from scoring.metrics import METRICS
 from tests.admin_forms import form_fields
 from tests.background import run_background
@@ -60,7 +60,7 @@ def test_a_solution_is_read_in_the_background_and_its_columns_are_proposed(
         "Usage",
     )
     fields = form_fields(user_client(draft.owner).get(f"/host/{draft.key}/steps/columns/"))
-    assert (fields["id_column"], fields["targets"]) == (["id"], ["price", "area"])
+    assert (fields["id_column"], fields["targets"]) == (["id"], ["price"])
 
 
 def test_a_solution_with_infinity_and_a_nul_is_read(guided: Guided, draft: CompetitionDraft) -> None:
@@ -154,6 +154,35 @@ def targets_shown(guided: Guided) -> list[str]:
     return fields["targets"]
 
 
+COMPOUNDS = "compound,smiles,logS,batch\n" + "".join(
+    f"C-{row:02},{'C' * (row + 1)}O,{row * 0.2 - 4.5:.1f},{row % 3}\n" for row in range(30)
+)
+
+
+def test_of_columns_of_several_kinds_the_number_that_looks_like_a_target_is_ticked(guided: Guided) -> None:
+    guided.attach(COMPOUNDS)
+    assert targets_shown(guided) == ["logS"]
+    page = guided.page("steps/columns/")
+    assert "Check what we found: which column is the id, and which one teams predict." in page
+    assert "Not ticked: smiles (texts), batch (classes), because columns are scored together" in page
+    assert guided.answer("columns").status_code == 302
+
+
+def test_text_beside_numbers_is_refused_as_targets(guided: Guided) -> None:
+    guided.attach(COMPOUNDS)
+    refused = guided.answer("columns", targets=["smiles", "logS"])
+    assert refused.status_code == 422
+    assert "Text and number columns cannot be scored together. Choose one kind." in refused.content.decode()
+
+
+def test_labels_in_words_and_in_numbers_are_of_one_kind(guided: Guided) -> None:
+    guided.attach(
+        "id,toxic,rude\n" + "".join(f"{row},{'yes' if row % 2 else 'no'},{row // 2 % 2}\n" for row in range(30))
+    )
+    assert targets_shown(guided) == ["toxic", "rude"]
+    assert guided.answer("columns").status_code == 302
+
+
 def test_what_the_sample_submission_names_is_ticked(guided: Guided) -> None:
     guided.attach(multilabel())
     sample = "id,score,rude\n" + "".join(f"{row},0,0\n" for row in range(30))
@@ -237,6 +266,16 @@ def test_pages_that_nobody_changed_follow_the_answers(guided: Guided, draft: Com
     shown = guided.page("steps/pages/")
     assert "What flats cost" in shown
     assert "Be fair." in shown
+
+
+def test_the_pages_are_ticked_once_they_were_saved(guided: Guided, draft: CompetitionDraft) -> None:
+    def is_ticked() -> bool:
+        return next(item.is_done for item in step_rail(guided.draft, "data").items if item.slug == "pages")
+
+    assert not is_ticked()
+    guided.answer("pages")
+    draft.refresh_from_db()
+    assert is_ticked()
 
 
 def test_a_draft_that_is_thrown_away_takes_its_files_with_it(guided: Guided, draft: CompetitionDraft) -> None:
@@ -350,6 +389,19 @@ def test_a_setting_that_does_not_fit_is_named_at_its_field(
 ) -> None:
     refused = metric_page(site).answer("metric", metric=metric, **{f"{metric}-{name}": value})
     assert (refused.status_code, words in refused.content.decode()) == (422, True), refused.content.decode()
+
+
+def test_a_metric_that_the_target_is_too_low_for_is_neither_offered_nor_taken(guided: Guided) -> None:
+    guided.attach(COMPOUNDS)
+    guided.answer("columns", targets=["logS"])
+    page = guided.page("steps/metric/")
+    assert 'value="rmse"' in page
+    assert not any(f'value="{name}"' in page for name in ("rmsle", "poisson_deviance", "gamma_deviance"))
+    refused = guided.answer("metric", metric="rmsle")
+    assert refused.status_code == 422
+    assert "This metric needs values above -1; your target has values down to -4.5." in refused.content.decode()
+    refused = guided.answer("metric", metric="poisson_deviance").content.decode()
+    assert "This metric needs values of 0 or above; your target has values down to -4.5." in refused
 
 
 def test_further_metrics_need_the_same_predictions_as_the_first(site: Scenario) -> None:

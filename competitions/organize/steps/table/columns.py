@@ -12,7 +12,8 @@ from competitions.organize.models import CompetitionDraft
 from competitions.organize.steps.step import Step, StepForm
 from competitions.organize.steps.table.data import Choices, column_names, sample_preview, solution_preview
 from core.fields import SHORT_TEXT
-from scoring.tables.previews import ColumnDocument
+from scoring.tables.choices import metrics_for
+from scoring.tables.previews import ColumnDocument, TablePreview
 from scoring.tables.reading.file_types import join_values
 
 
@@ -68,6 +69,7 @@ class ColumnsForm(StepForm):
             )
         if identity in targets:
             self.add_error("targets", f"“{identity}” is the id. Choose the columns that teams predict.")
+        self._require_one_kind(solution, targets)
         self._require_ids(solution, identity)
         self._require_slices(solution, cleaned.get("slices"))
         self._require_sample(solution, identity)
@@ -78,6 +80,12 @@ class ColumnsForm(StepForm):
                 f"The test data hold {', '.join(sorted(revealed))}: that tells the answers. Upload them without it.",
             )
         return cleaned
+
+    def _require_one_kind(self, solution: Solution, targets: list[str]) -> None:
+        """Refuse text beside numbers, unless a metric takes both, as labels of two values."""
+        are_texts = {column["type"] == "text" for column in solution["columns"] if column["name"] in targets}
+        if len(are_texts) > 1 and not metrics_for(TablePreview.from_json(solution), targets):
+            self.add_error("targets", "Text and number columns cannot be scored together. Choose one kind.")
 
     def _require_ids(self, solution: Solution, identity: str | None) -> None:
         column = next((candidate for candidate in solution["columns"] if candidate["name"] == identity), None)
@@ -128,7 +136,8 @@ _FAMILIES: Final = {
 def propose_targets(solution: Solution, sample: Solution | None) -> tuple[list[str], str]:
     """The columns that are ticked at first, and a sentence on those that are not.
 
-    They are what the sample submission names; else up to three of any kind, or all of the most frequent kind.
+    They are what the sample submission names; else all, if they are of one kind; else those of the most frequent kind,
+    of numbers where there are any: text beside numbers mostly describes the row.
     """
     columns = {column["name"]: column for column in solution["columns"]}
     able = [name for name in solution["targets"] if name != solution["id_column"]]
@@ -138,13 +147,14 @@ def propose_targets(solution: Solution, sample: Solution | None) -> tuple[list[s
         others = [name for name in able if name not in in_sample]
         return named, _left_out(others, "the sample submission does not have them") if others else ""
     families = {name: _family(columns[name]) for name in able}
-    kinds = list(families.values())
-    if len(able) <= 3 or len(set(kinds)) == 1:
+    if len(set(families.values())) <= 1:
         return able, ""
-    kind = max(reversed(kinds), key=kinds.count)
-    others = [f"{name} ({families[name]})" for name in able if families[name] != kind]
-    why = f"columns are scored together if they are of one kind, and most hold {kind}"
-    return [name for name in able if families[name] == kind], _left_out(others, why)
+    numbers = [name for name in able if columns[name]["type"] != "text"]
+    kinds = [columns[name]["kind"] for name in numbers or able]
+    likeliest = max(reversed(kinds), key=lambda kind: (kinds.count(kind), kind == "number"))
+    ticked = [name for name in numbers or able if columns[name]["kind"] == likeliest]
+    others = [f"{name} ({families[name]})" for name in able if name not in ticked]
+    return ticked, _left_out(others, "columns are scored together if they are of one kind")
 
 
 def _family(column: ColumnDocument) -> str:
@@ -176,5 +186,5 @@ COLUMNS: Final = Step(
     ColumnsForm,
     preview="organize/guided/previews/columns.html",
     template="columns",
-    intro="They were recognised. Check that the id and the target are right.",
+    intro="Check what we found: which column is the id, and which one teams predict.",
 )

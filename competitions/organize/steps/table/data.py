@@ -57,6 +57,7 @@ DATA: Final = Step(
     "Data",
     "Which file holds the answers?",
     preview="organize/guided/previews/solution.html",
+    template="data",
     intro="Upload the solution. Teams never see it; they get the ids, and the files that you add here for them.",
     slots=(
         SOLUTION,

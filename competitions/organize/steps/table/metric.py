@@ -92,10 +92,21 @@ class MetricForm(StepForm):
         choices = [*groups.items(), ("Your own", [(OWN, "A Python file of mine")])]
         self.fields["metric"].choices = choices  # type: ignore[attr-defined]  # a field with choices
         self.fields["metric"].initial = self.metrics[0].name if self.metrics else OWN
+        if fault := self._low_fault():
+            self.fields["metric"].error_messages["invalid_choice"] = fault
         self.fields["more"].choices = [(metric.name, metric.title) for metric in self.metrics]  # type: ignore[attr-defined]
         for metric in self.metrics:
             for parameter in metric.parameters:
                 self.fields[_setting(metric, parameter)] = _field(parameter)
+
+    def _low_fault(self) -> str:
+        """Says why the target is too low for the metric that was sent, which is not offered then."""
+        metric, solution = METRICS.get(self["metric"].value() or ""), solution_preview(self.draft)
+        targets = answer_texts(self.draft, "columns", "targets")
+        lows = (
+            [column.get("minimum") for column in solution["columns"] if column["name"] in targets] if solution else []
+        )
+        return next(filter(None, (metric.target.low_fault(low) for low in lows)), "") if metric else ""
 
     def chosen(self) -> Metric | None:
         """The metric of the catalogue that is chosen now; None for one's own."""
