@@ -78,6 +78,7 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:own-page-markdown": ("get", EVERYBODY, {}),
     "web:topic-markdown": ("get", EVERYBODY, {}),
     "web:index": ("get", EVERYBODY, {}),
+    "web:competitions": ("get", EVERYBODY, {}),
     "web:brand-colours": ("get", EVERYBODY, {}),
     "web:brand-sign": ("get", "", {EVERYBODY: 404}),  # there is none
     "web:docs": ("get", "", {EVERYBODY: 404}),  # none were built

@@ -11,6 +11,7 @@ from django.core.mail import EmailMessage
 from django.db import transaction
 from django.db.models import QuerySet
 from django.urls import reverse
+from django.utils.text import Truncator
 
 from accounts.models import User
 from competitions.catalog.models import Competition
@@ -20,6 +21,7 @@ from competitions.notifications.services import details, preferences_set
 DIGEST_HOUR: Final = 6  # UTC
 MOST_A_ROUND: Final = 500  # the reconciler has other things to do; the next round goes on
 MOST_IN_A_DIGEST: Final = 50
+DETAIL_CHARS: Final = 600  # of one notification in a digest, which lists many
 SALT: Final = "notifications.opt_out"
 
 
@@ -110,7 +112,8 @@ def _digest(rows: list[Notification], more: Mapping[int, str]) -> EmailMessage:
 
 
 def _block(row: Notification, detail: str) -> str:
-    lines = f"{row.competition}: {row.subject}", detail, f"{settings.SITE_URL}{row.path}"
+    shown = Truncator(detail).chars(DETAIL_CHARS)
+    lines = f"{row.competition}: {row.subject}", shown, f"{settings.SITE_URL}{row.path}"
     return "\n".join(line for line in lines if line)
 
 

@@ -34,6 +34,23 @@ TEAM_KINDS: Final = (  # that concern a whole team; the others are between a per
     Kind.RUN, Kind.RESCORING, Kind.ANNOUNCEMENT, Kind.DEADLINE, Kind.MERGE, Kind.DISQUALIFICATION, Kind.REVEAL, Kind.MENTION,
 )  # fmt: skip
 
+# As organizers read them, whose webhooks are told of everybody's; the other kinds are called the same for all.
+ORGANIZERS_LABELS: Final = {
+    Kind.RUN: "A submission finished or failed",
+    Kind.RESCORING: "Submissions of a team are scored again",
+    Kind.REGISTRATION: "Decisions on registrations",
+    Kind.TOPIC: "New topics in discussions",
+    Kind.REPLY: "Replies in discussions",
+    Kind.MENTION: "Somebody mentions a person or a team in a discussion",
+    Kind.MODERATION: "Posts for organizers to look at, and decisions on posts",
+    Kind.GPU_HOURS: "GPU hours of the competition run out",
+}
+
+
+def organizers_label(kind: Kind) -> str:
+    """The kind in words that do not speak of the reader."""
+    return ORGANIZERS_LABELS.get(kind, kind.label)
+
 
 class Delivery(models.TextChoices):
     """The mail that goes with a notification; the inbox always has it."""

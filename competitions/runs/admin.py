@@ -62,6 +62,7 @@ class RunAdmin(ReadOnlyAdmin):
     list_display = ["short_id", "state", "why", "submission", "task", "attempt", "worker", "queued_at"]
     list_filter = ["state", HeldFilter]
     list_select_related = ["submission", "task", "worker__queue"]
+    ordering = ["-submission_id"]  # the newest first, by an index: the table has millions of rows
     exclude = ["scores", "meters", "receipt", "lease_id"]
     inlines = [RunEventInline]
 

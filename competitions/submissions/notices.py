@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
+from django.utils.text import Truncator
 
 from accounts.models import User
 from competitions.catalog.changes.change import Change
@@ -12,11 +13,12 @@ from competitions.catalog.models import Phase
 from competitions.notifications.models import Kind
 from competitions.notifications.services import notify, was_told
 from competitions.submissions.models import Submission
-from competitions.submissions.states import State
+from competitions.submissions.states import Kind as SubmissionKind
+from competitions.submissions.states import Reason, State
 from competitions.teams.models import Membership, Team
 from competitions.teams.notices import registered_people, team_members
 
-ENDINGS: Final = {State.FINISHED: "is finished", State.FAILED: "has failed"}
+REASON_CHARS: Final = 200  # the submission's page has the whole sentence
 FINISHED_EVENT: Final = re.compile(rf"submission-([0-9]{{1,18}})-{State.FINISHED.value}", re.ASCII)
 NOTICES: Final = (timedelta(hours=24), timedelta(days=3))  # before the end of a phase, the shortest first
 
@@ -25,9 +27,9 @@ def submitter_notify(
     sender: type[Submission], submission: Submission, now: datetime | None = None, **kwargs: Any
 ) -> None:
     """Receiver of `submission_settled`: tell the submitter once how it ended, while still in the team."""
-    ending = ENDINGS.get(State(submission.status))
     is_the_teams = not submission.is_verification and submission.migrated_from_id is None
-    if ending is None or now is None or submission.finished_at != now or not is_the_teams:
+    has_ended = submission.status in (State.FINISHED, State.FAILED)
+    if not has_ended or now is None or submission.finished_at != now or not is_the_teams:
         return
     phase = submission.phase
     what = "smoke run of submission" if submission.is_smoke else "submission"
@@ -36,14 +38,34 @@ def submitter_notify(
         kind=Kind.RUN,
         competition=phase.competition,
         event=f"submission-{submission.pk}-{submission.status}",
-        subject=f"{what[0].upper()}{what[1:]} #{submission.pk} {ending}",
-        text=f"Your {what} #{submission.pk} ({submission.file_name}) to “{phase.name}” of “{phase.competition}” {ending}.",
+        subject=f"{what[0].upper()}{what[1:]} #{submission.pk} {_ending(submission)}",
+        text=f"Your {what} #{submission.pk} ({submission.file_name}) to “{phase.name}” of “{phase.competition}” "
+        f"{_ending_explained(submission)}",
         path=f"/submissions/{submission.pk}/",
     )
 
 
+def _ending(submission: Submission) -> str:
+    if submission.status == State.FAILED:
+        return "has failed"
+    has_score = not submission.is_smoke and submission.kind != SubmissionKind.DATASET
+    return "has been scored" if has_score else "has finished"
+
+
+def _ending_explained(submission: Submission) -> str:
+    """The end of a sentence; for a failure also its reason as the submission's page says it."""
+    if submission.status != State.FAILED:
+        return f"{_ending(submission)}."
+    # A run keeps the sentence that its team may read; one on a dataset of another team is not the submission's.
+    failed = [run for run in submission.runs.all() if run.state == State.FAILED and not run.fills_board]
+    detail = next((run.detail for run in sorted(failed, key=lambda run: run.is_smoke)), "")
+    why = Truncator(" ".join(detail.split()) or Reason(submission.reason).label).chars(REASON_CHARS)
+    stop = "" if why.endswith((".", "!", "?", "…")) else "."
+    return f"failed: {why}{stop}{'' if submission.is_charged else ' It cost no quota.'}"
+
+
 def finished_submission(event: str) -> int | None:
-    """The number of the submission that an event says is finished; None for other events."""
+    """The number of the submission that an event says has finished; None for other events."""
     match = FINISHED_EVENT.fullmatch(event)
     return int(match[1]) if match else None
 

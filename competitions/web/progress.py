@@ -11,7 +11,7 @@ from competitions.runs.queue.positions import QueuePosition, queue_wait
 from competitions.runs.queue.smoke import time_limit_s
 from competitions.runs.records.budget import budget_use
 from competitions.submissions.models import Submission
-from competitions.submissions.states import HELD, REASONS, Kind, Reason, State, failure_advice
+from competitions.submissions.states import HELD, REASONS, Blame, Kind, Reason, State, failure_advice
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,12 @@ def submission_progress(
     if chosen.state in HELD:
         return _held(chosen, submission, now)
     return _ended(chosen, submission)
+
+
+def without_advice(progress: Progress) -> Progress:
+    """The progress for those who organize: the advice is for the team."""
+    is_the_teams = progress.blame == Blame.PARTICIPANT.label
+    return replace(progress, blame="the team's submission" if is_the_teams else progress.blame, advice="")
 
 
 def with_expected_start(progress: Progress, runs: list[Run], *, now: datetime) -> Progress:

@@ -45,6 +45,7 @@ urlpatterns = [
     path("organize/exports/<int:pk>/file/", organize.bundle_export_file, name="bundle-export-file"),
     path("organize/competitions/<slug:slug>/clone/", organize.bundle_clone, name="bundle-clone"),
     path("", competitions.index, name="index"),
+    path("competitions/", competitions.to_index, name="competitions"),
     path("brand.css", site_files.colours, name="brand-colours"),
     path("brand/sign", site_files.sign, name="brand-sign"),
     path("docs/", documentation.docs, name="docs"),

@@ -11,7 +11,7 @@ from django.db import models
 from django.db.models import Q
 
 from competitions.catalog.models import Competition
-from competitions.notifications.models import TEAM_KINDS, Kind
+from competitions.notifications.models import TEAM_KINDS, Kind, organizers_label
 from competitions.teams.models import Team
 from core.background.rows import AskedRow, asker_key
 
@@ -66,7 +66,9 @@ class Webhook(models.Model):
         """The kinds of its messages, for pages."""
         if not self.kinds:
             return "everything" if self.team_id is None else "everything that concerns the team"
-        return ", ".join(Kind(kind).label for kind in self.kinds if self.gets(kind)) or "nothing"
+        kinds = [Kind(kind) for kind in self.kinds if self.gets(kind)]
+        labels = [kind.label if self.team_id else organizers_label(kind) for kind in kinds]
+        return ", ".join(labels) or "nothing"
 
     @property
     def signing_key(self) -> str:

@@ -22,7 +22,7 @@ admin.site.unregister([SocialApp, SocialToken])  # providers are settings, and t
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
 admin.site.site_header = "Podium administration"
 admin.site.site_title = "Podium"
-admin.site.index_title = "Your competitions"
+admin.site.index_title = "Site administration"
 
 login_not_required(login_error)  # whoever sees it could not sign in
 

@@ -22,6 +22,7 @@ from competitions.submissions.states import Kind
 from competitions.teams.services import invite, register
 from competitions.web.checklist import checklist
 from competitions.web.progress import Progress, submission_progress
+from tests.pages import page_words
 from tests.permissions import user_client
 from tests.scenario import Scenario, person
 
@@ -101,6 +102,16 @@ def test_a_failure_says_what_whose_fault_and_what_to_do(site: Scenario, reason: 
     shown = progress(submission, site.now)
     assert (shown.sentence, shown.blame) == (expected, blame)
     assert shown.advice
+
+
+def test_an_organizer_reads_whose_fault_it_was_without_advice_for_the_team(site: Scenario, member: Client) -> None:
+    sent = site.answer(site.submit(), {"outcome": "failed", "reason": "output_invalid", "detail": "why"})
+    for name in ("web:submission", "web:submission-live"):
+        url = reverse(name, args=[sent.pk])
+        theirs, own = (page_words(client.get(url)) for client in (user_client(site.organizer), member))
+        assert "Cause: the team's submission." in theirs
+        assert "The message says what was wrong" not in theirs
+        assert "Cause: your submission. The message says what was wrong" in own
 
 
 def test_a_row_asks_again_until_its_submission_has_ended(site: Scenario, member: Client) -> None:

@@ -53,8 +53,10 @@ class MonthlyUsage:
     spent_at: datetime | None = None
 
 
-def _monthly(slots: QuerySet[SlotUse], month: Month, now: datetime) -> MonthlyUsage:
-    teams, phases = use_rows(slots, "team", "team__name"), use_rows(slots, "phase", "phase__name")
+def _monthly(slots: QuerySet[SlotUse], month: Month, now: datetime, *, of_competitions: bool = False) -> MonthlyUsage:
+    """The use of one competition, or of several, whose phases and teams may have the same names."""
+    names = ("name", "competition__title") if of_competitions else ("name",)
+    teams, phases = (use_rows(slots, field, *(f"{field}__{name}" for name in names)) for field in ("team", "phase"))
     return MonthlyUsage(
         month=month,
         later=month.after if month < Month.at(now) else None,
@@ -69,7 +71,7 @@ def _monthly(slots: QuerySet[SlotUse], month: Month, now: datetime) -> MonthlyUs
 def queue_usage(queue: Queue, month: Month, *, now: datetime) -> MonthlyUsage:
     """The use of all on a queue, most first; in the present month also those without any."""
     slots = slots_in(month, now=now).filter(queue=queue)
-    usage = _monthly(slots, month, now)
+    usage = _monthly(slots, month, now, of_competitions=True)
     return replace(
         usage,
         phases=usage.phases[:MOST_ROWS],

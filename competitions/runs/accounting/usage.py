@@ -155,11 +155,17 @@ def total_use(slots: QuerySet[SlotUse]) -> Use:
     return sum(use_by(slots).values(), Use())
 
 
-def use_rows(slots: QuerySet[SlotUse], field: str, name: str) -> list[UseRow]:
-    """The use by a relation of a lease, such as "team" with its name at "team__name"; most first."""
-    uses = use_by(slots, field, name)
+def use_rows(slots: QuerySet[SlotUse], field: str, *names: str) -> list[UseRow]:
+    """The use by a relation of a lease, such as "team" with its name at "team__name"; most first.
+
+    Further `names` tell rows of the same name apart.
+    """
+    uses = use_by(slots, field, *names)
     whole = sum(uses.values(), Use())
-    rows = [UseRow(title or GONE, key, use, _share(use, whole)) for (key, title), use in uses.items()]
+    rows = [
+        UseRow(" · ".join(filter(None, titles)) or GONE, key, use, _share(use, whole))
+        for (key, *titles), use in uses.items()
+    ]
     return sorted(rows, key=lambda row: (-row.use.gpu_hours, -row.use.hours, row.name))
 
 

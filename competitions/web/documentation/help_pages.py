@@ -19,7 +19,7 @@ HELP: Final[dict[str, tuple[str, ...]]] = {
     "participants#deleting-your-account": ("web:account-delete*",),
     "organizers#phases-in-the-admin": ("admin:catalog_phase_*",),
     "participants#take-part": (
-        "web:index", "web:series", "web:me", "web:notification*", "web:overview", "web:rules", "web:page", "web:join",
+        "web:index", "web:competitions", "web:series", "web:me", "web:notification*", "web:overview", "web:rules", "web:page", "web:join",
         "web:team*", "web:merge-*", "web:link*", "web:invitation-*", "web:public-team", "web:webhook*", "web:calendar",
         "web:competition-calendar", "web:announcement-feed", "web:logo", "web:cover", "web:image", "web:discourse",
     ),

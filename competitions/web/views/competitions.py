@@ -89,6 +89,12 @@ def index(request: HttpRequest) -> HttpResponse:
 
 
 @open_page
+def to_index(request: HttpRequest) -> HttpResponse:
+    """The address above every competition's: people shorten one to it."""
+    return redirect("web:index", permanent=True)
+
+
+@open_page
 def series(request: HttpRequest, slug: str) -> HttpResponse:
     """A series: what its tracks have in common, and the tracks that the visitor sees."""
     series = get_object_or_404(Series, slug=slug)

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.views import person
 from competitions.catalog.models import Competition
-from competitions.notifications.models import CHOSEN_KINDS, TEAM_KINDS, Kind
+from competitions.notifications.models import CHOSEN_KINDS, TEAM_KINDS, Kind, organizers_label
 from competitions.teams.models import Team
 from competitions.teams.services import find_team, require_team
 from competitions.web.views.competitions import render_tab
@@ -27,11 +27,11 @@ from competitions.webhooks.targets import TargetRefused, check_url
 SHOWN_MESSAGES: Final = 50
 
 
-def _kinds_field(kinds: Sequence[Kind]) -> forms.MultipleChoiceField:
-    """A choice among these kinds of messages."""
+def _kinds_field(kinds: Sequence[tuple[Kind, str]]) -> forms.MultipleChoiceField:
+    """A choice among these kinds of messages, each with its label."""
     return forms.MultipleChoiceField(
         label="What about",
-        choices=[(kind.value, kind.label) for kind in kinds],
+        choices=[(kind.value, label) for kind, label in kinds],
         required=False,
         widget=forms.CheckboxSelectMultiple,
         help_text="Nothing chosen: everything.",
@@ -39,7 +39,7 @@ def _kinds_field(kinds: Sequence[Kind]) -> forms.MultipleChoiceField:
 
 
 class WebhookForm(forms.Form):
-    """The address of a webhook, and the kinds of messages that it gets."""
+    """The address of an organizers' webhook, and the kinds of messages that it gets."""
 
     url = forms.URLField(
         label="Address",
@@ -48,7 +48,7 @@ class WebhookForm(forms.Form):
         widget=forms.URLInput(attrs={"placeholder": "https://example.org/podium"}),
         help_text="It gets a POST with JSON, signed as Standard Webhooks says.",
     )
-    kinds = _kinds_field(CHOSEN_KINDS)
+    kinds = _kinds_field([(kind, organizers_label(kind)) for kind in CHOSEN_KINDS])
 
     def clean_url(self) -> str:
         url = str(self.cleaned_data["url"])
@@ -66,7 +66,7 @@ class WebhookForm(forms.Form):
 class TeamWebhookForm(WebhookForm):
     """A webhook of a team, which gets what concerns the whole team."""
 
-    kinds = _kinds_field(TEAM_KINDS)
+    kinds = _kinds_field([(kind, str(kind.label)) for kind in TEAM_KINDS])
 
 
 class MessageForm(forms.Form):

@@ -221,7 +221,7 @@ def webhooks(place: Place) -> None:
             ("failed", 8, "ci.example.org did not answer in time."),
         ]
     ):
-        body = {"type": "run", "timestamp": "", "data": {"subject": f"Submission #{number + 1} is finished"}}
+        body = {"type": "run", "timestamp": "", "data": {"subject": f"Submission #{number + 1} has been scored"}}
         WebhookMessage.objects.create(state=state, tries=tries, answer=answer, event=f"e{number}", body=body, **times)
 
 

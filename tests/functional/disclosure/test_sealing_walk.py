@@ -118,7 +118,9 @@ def scored_under_seal(site: Scenario) -> Submission:
     submission = site.score(site.submit(phase=site.sealed), SECRET)
     commit_closed_boards(now=site.now + timedelta(days=365))
     assert Commitment.objects.exists()
-    assert Notification.objects.filter(user=site.member(), subject=f"Submission #{submission.pk} is finished").exists()
+    assert Notification.objects.filter(
+        user=site.member(), subject=f"Submission #{submission.pk} has been scored"
+    ).exists()
     return with_outputs(submission)
 
 

@@ -7,10 +7,12 @@ from datetime import timedelta
 
 import pytest
 import time_machine
+from django.conf import settings
 from django.core import mail
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from accounts.models import User
@@ -60,7 +62,7 @@ def test_who_submitted_is_told_of_the_end_once_and_of_no_score(site: Scenario) -
     Membership.objects.create(team=site.team, user=mate, competition=site.competition, joined_at=site.now)
     first, second = site.score(site.submit(), 0.987654321), site.answer(site.submit(), BROKEN)
     ended = [
-        (member.username, f"Submission #{first.pk} is finished"),
+        (member.username, f"Submission #{first.pk} has been scored"),
         (member.username, f"Submission #{second.pk} has failed"),
     ]
     assert recipients(Kind.RUN) == ended
@@ -71,7 +73,19 @@ def test_who_submitted_is_told_of_the_end_once_and_of_no_score(site: Scenario) -
     submission_rerun(submission=second, actor="organizer", now=site.now)
     assert {name for name, _ in recipients(Kind.RESCORING)} == {member.username, mate.username}
     assert len(recipients(Kind.RESCORING)) == 2, "once for the phase, not for each submission"
-    assert recipients(Kind.RUN) == ended, "it is finished, as before"
+    assert recipients(Kind.RUN) == ended, "it has been scored, as before"
+
+
+def test_who_submitted_is_told_why_it_failed_and_that_it_was_free(site: Scenario) -> None:
+    site.answer(site.submit(), BROKEN)
+    site.answer(site.submit(), BROKEN | {"reason": "scoring_error", "detail": f"Line 9 {'x' * 300}"})
+    site.answer(site.submit(phase=site.sealed), BROKEN | {"detail": "MAE 0.987 is too good."})
+    charged, free, sealed = [row.text for row in Notification.objects.filter(kind=Kind.RUN).order_by("pk")]
+    assert charged.endswith("failed: The array 'y_pred' holds NaN.")
+    assert free.endswith("xx… It cost no quota.")
+    assert len(free.partition("failed: ")[2]) < 225
+    assert "failed: The output cannot be scored" in sealed
+    assert "0.987" not in sealed
 
 
 def read_details(user: User) -> str:
@@ -167,6 +181,32 @@ def test_an_announcement_is_told_to_the_registered_and_leaves_the_inbox_when_it_
     row.refresh_from_db()
     announcement_save(announcement=row, now=site.now)
     assert recipients(Kind.ANNOUNCEMENT) == [(site.member().username, f"{site.competition}: New data")]
+
+
+def test_the_mail_of_an_announcement_has_its_text_as_long_as_it_is_shown(site: Scenario) -> None:
+    row, member = announce(site), site.member()
+    Announcement.objects.filter(pk=row.pk).update(body=f"Download **again**. {'word ' * 1000}")
+    notifications_mail(now=site.now)
+    (letter,) = mail.outbox
+    assert "\n\nDownload **again**. word" in letter.body
+    rest = f"The rest is on the competition's page:\n\n{settings.SITE_URL}/competitions/{site.competition.slug}/"
+    assert rest in letter.body
+    assert len(letter.body) < 5000
+    assert "Download **again**." in read_details(member)
+    assert len(read_details(member)) < 700, "the inbox stays a list"
+    site.competition.is_published = False
+    site.competition.save()
+    assert read_details(member) == "", "the page is hidden by now"
+
+
+def test_a_digest_has_the_beginning_of_an_announcement(site: Scenario) -> None:
+    preferences_set(user=site.member(), competition=None, chosen={Kind.ANNOUNCEMENT: Delivery.DIGEST})
+    row = announce(site)
+    Announcement.objects.filter(pk=row.pk).update(body=f"Download again. {'word ' * 1000}")
+    digests_mail(now=timezone.now() + timedelta(days=1))
+    (digest,) = mail.outbox
+    assert "Download again. word" in digest.body
+    assert len(digest.body) < 1500
 
 
 def test_deadlines_are_told_twice_to_those_who_still_may_submit(site: Scenario) -> None:

@@ -241,7 +241,9 @@ def test_the_pages_show_what_compute_cost(gpu_site: Scenario) -> None:
         assert host.post(hours_url, {"competition": site.competition.slug, "hours": "9"}).status_code == 404
         words = page_words(admin.get(queue_url))
         assert f"{site.competition.title} used up 3.00 3.00 1" in words
+        assert f"{site.team.name} · {site.competition.title} 3.00" in words, "teams of several competitions share names"
         own = page_words(host.get(reverse("organize:usage", args=[site.competition.slug])))
+        assert f"{site.team.name} 3.00" in own
         assert "3.0 of 3 GPU hours are used. Runs with a GPU wait until" in own
         assert "3 GPU hours for this month are used up" in page_words(
             host.get(reverse("organize:overview", args=[site.competition.slug]))

@@ -222,6 +222,14 @@ def test_files_of_a_foreign_task_are_opened_by_its_readers_alone(
     assert any(name.startswith("scoring_program") for name in phase_downloads(phase)) == expected
 
 
+def test_the_admin_lists_the_newest_runs_first(site: Scenario) -> None:
+    runs = [site.submit().runs.get() for _ in range(3)]
+    client = user_client(person(is_staff=True, is_superuser=True))
+    page = client.get(reverse("admin:runs_run_changelist")).content.decode()
+    places = [page.index(reverse("admin:runs_run_change", args=[run.pk])) for run in runs]
+    assert places == sorted(places, reverse=True)
+
+
 def test_administrators_alone_drain_workers_in_the_admin(site: Scenario) -> None:
     worker, onlooker = site.worker(), person(is_staff=True)
     onlooker.user_permissions.add(Permission.objects.get(codename="view_computeworker"))

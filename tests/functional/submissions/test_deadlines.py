@@ -14,6 +14,7 @@ from competitions.submissions.models import Submission
 from competitions.submissions.refusals import PhaseClosed
 from competitions.submissions.states import State
 from tests.admin_forms import save_confirmed, save_form
+from tests.pages import page_words
 from tests.permissions import user_client
 from tests.scenario import Scenario
 
@@ -53,6 +54,23 @@ def test_a_closed_phase_that_takes_late_ones_says_so(site: Scenario) -> None:
     )
     assert "Late: submissions made now are scored" in page.content.decode()
     assert "Late submission" in page.content.decode()
+
+
+def submissions_page(site: Scenario) -> str:
+    url = reverse("web:submissions", args=[site.competition.slug])
+    return page_words(user_client(site.member()).get(url, {"phase": site.phase.slug}))
+
+
+def test_a_phase_that_takes_nothing_says_when_and_offers_no_quota(site: Scenario) -> None:
+    assert f"Submit to {site.phase.name}" in submissions_page(site)
+    assert "All limits and the deadline" in submissions_page(site)
+    Phase.objects.filter(pk=site.phase.pk).update(closes_at=site.now - timedelta(days=1))
+    closed = submissions_page(site)
+    assert "Submissions are closed Closed on" in closed
+    assert "Submit to" not in closed
+    assert "All limits and the deadline" not in closed
+    Phase.objects.filter(pk=site.phase.pk).update(opens_at=site.now + timedelta(days=1), closes_at=None)
+    assert "Submissions open on" in submissions_page(site)
 
 
 def change(site: Scenario, **fields: list[str] | None) -> str:

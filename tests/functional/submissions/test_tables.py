@@ -5,11 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 from dataclasses import asdict
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
+from django.urls import reverse
 
 from competitions.catalog.models import Phase, validate_prediction_format
 from competitions.resources.models import Resource
@@ -21,6 +23,7 @@ from competitions.winners.comparison import CannotCompare, compare, read_predict
 from core.background.bounded import Bounds, Call, ChildFailed, OverBounds, run_bounded
 from core.refusals import InvalidFile
 from scoring.cli import main
+from tests.permissions import body_text, user_client
 from tests.scenario import Scenario, resource, zip_bytes
 from workers.protocol.planning import RESULT
 
@@ -148,6 +151,21 @@ def test_a_damaged_sample_submission_is_the_organizers_fault(tables: Scenario) -
     submission = sent(tables, RIGHT)
     assert (submission.status, submission.reason, submission.is_charged) == (State.FAILED, Reason.SETUP_ERROR, False)
     assert submission.runs.get().code == "bad_reference"
+
+
+def test_an_empty_list_leads_to_the_next_step(tables: Scenario) -> None:
+    client, url = user_client(tables.member()), reverse("web:submissions", args=[tables.competition.slug])
+    page = body_text(client.get(url, {"phase": tables.phase.slug}))
+    sample = reverse("web:download", args=[tables.competition.slug, tables.phase.slug, "sample_submission"])
+    assert "You have not submitted anything yet." in page
+    assert f'href="{sample}"' in page
+    assert body_text(client.get(sample)) == SAMPLE
+    assert 'class="filters"' not in page, "there is nothing to filter"
+    Phase.objects.filter(pk=tables.phase.pk).update(closes_at=tables.now - timedelta(days=1))
+    closed = body_text(client.get(url, {"phase": tables.phase.slug}))
+    assert "You have not submitted anything yet." in closed
+    assert f'href="{sample}"' not in closed
+    assert 'class="filters"' in body_text(client.get(url, {"show": "failed"}))
 
 
 def test_without_a_sample_any_ids_are_taken(tables: Scenario) -> None:

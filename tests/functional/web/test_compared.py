@@ -31,6 +31,16 @@ def test_the_one_before_is_compared_by_score_file_and_receipt(site: Scenario) ->
     assert "Compare with another" in page_words(client.get(reverse("web:submission", args=[second.pk])))
 
 
+def test_a_failed_one_is_not_what_a_comparison_begins_with(site: Scenario) -> None:
+    client = user_client(site.member())
+    scored = site.score(site.submit(), 0.25)
+    broken = site.answer(site.submit(), {"outcome": "failed", "reason": "output_invalid"})
+    newest = site.score(site.submit(), 0.3)
+    assert f"#{scored.pk} #{newest.pk} Difference" in page_words(client.get(address(site, newest)))
+    assert f"#{newest.pk} #{scored.pk} Difference" in page_words(client.get(address(site, scored)))
+    assert f"#{scored.pk} #{broken.pk}" in page_words(client.get(address(site, broken)))
+
+
 def test_a_sealed_score_and_what_follows_from_it_are_not_compared(site: Scenario) -> None:
     first, second = (site.score(site.submit(), value) for value in (0.25, 0.3))
     Phase.objects.filter(pk=site.phase.pk).update(visibility="sealed")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
 from django.test import Client
 
 from competitions.teams.services import invite, register
@@ -29,3 +30,16 @@ def test_an_invitation_is_shown_to_whom_it_is_for_until_it_ends(site: Scenario) 
     assert "invites you" not in user_client(site.member()).get("/").content.decode()
     type(invitation).objects.update(expires_at=site.now - timedelta(seconds=1))
     assert "invites you" not in user_client(guest).get("/").content.decode()
+
+
+def test_the_address_above_the_competitions_leads_to_their_list() -> None:
+    answer = Client().get("/competitions/")
+    assert (answer.status_code, answer["Location"]) == (301, "/")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("is_superuser", "heading"), [(True, "Site administration"), (False, "Your competitions")])
+def test_the_foot_leads_administrators_alone_to_the_admin(is_superuser: bool, heading: str) -> None:
+    client = user_client(person(is_staff=True, is_superuser=is_superuser))
+    assert (">Administration</a>" in client.get("/").content.decode()) is is_superuser
+    assert f"<h1>{heading}</h1>" in client.get("/admin/").content.decode()

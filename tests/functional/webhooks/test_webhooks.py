@@ -351,3 +351,14 @@ def test_nobody_else_reads_the_key(site: Scenario) -> None:
         404,
         404,
     ]
+
+
+def test_organizers_read_neutral_names_of_the_kinds_and_teams_their_own(site: Scenario) -> None:
+    hook(site, "https://example.org/hook", kinds=(Kind.REGISTRATION,))
+    slug = site.competition.slug
+    page = user_client(site.organizer).get(reverse("organize:webhooks", args=[slug])).content.decode()
+    assert "Told of: decisions on registrations" in page
+    assert "A submission finished or failed" in page
+    assert not [word for word in (" mine ", " my ", " I ") if word in page.partition("What about")[2]]
+    theirs = user_client(site.member()).get(reverse("web:team-webhooks", args=[slug])).content.decode()
+    assert "A submission of mine finished or failed" in theirs

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from django.db.models import Prefetch
+from django.db.models import Prefetch, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.timesince import timesince
 from django.views.decorators.http import require_safe
@@ -24,6 +24,7 @@ from competitions.runs.models import Run
 from competitions.runs.records.logs import log_text
 from competitions.submissions.access import visible_submissions
 from competitions.submissions.models import Submission
+from competitions.submissions.states import State
 from competitions.web.templatetags.podium import duration, size
 from competitions.web.views.competitions import render_tab
 from competitions.web.visit import visit
@@ -163,7 +164,7 @@ def _end(text: str) -> str:
 
 @require_safe
 def compare(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """A submission beside another of its team and phase: the one asked for, else the one before it."""
+    """A submission beside another of its team and phase: the one asked for, else the latest with a score."""
     visited = visit(request, slug)
     runs = Prefetch("runs", queryset=Run.objects.select_related("task"))
     visible = visible_submissions(person(request)).filter(phase__competition=visited.competition)
@@ -174,9 +175,7 @@ def compare(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     others = visible.filter(team=second.team_id, phase=second.phase_id).exclude(pk=pk).order_by("-pk")
     number = request.GET.get("with", "")
     chosen = full.filter(pk__in=others.values("pk"))
-    first = (
-        chosen.filter(pk=int(number)).first() if is_number(number) else chosen.filter(pk__lt=pk).order_by("-pk").first()
-    )
+    first = chosen.filter(pk=int(number)).first() if is_number(number) else _to_begin_with(chosen, pk)
     if number and first is None:
         raise Http404
     context: dict[str, object] = {
@@ -187,6 +186,12 @@ def compare(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     if first is not None:
         context |= _compared(first, second, visited.reader)
     return render_tab(request, visited, "web/submissions/compare.html", context, tab="submissions")
+
+
+def _to_begin_with(others: QuerySet[Submission], pk: int) -> Submission | None:
+    """The latest that was scored, one before this number if there is one; else whatever came before."""
+    earlier, scored = others.filter(pk__lt=pk).order_by("-pk"), others.filter(status=State.FINISHED, is_smoke=False)
+    return scored.filter(pk__lt=pk).order_by("-pk").first() or scored.order_by("-pk").first() or earlier.first()
 
 
 def _compared(first: Submission, second: Submission, reader: Reader) -> dict[str, object]:

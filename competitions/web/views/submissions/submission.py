@@ -54,7 +54,7 @@ from competitions.web.details import details_response
 from competitions.web.forms import AnnotationsForm
 from competitions.web.presentation.runs import growing_context, run_history, run_stages, shown_log
 from competitions.web.presentation.usage import run_usages, usage_charts
-from competitions.web.progress import Progress, submission_progress, with_expected_start
+from competitions.web.progress import Progress, submission_progress, with_expected_start, without_advice
 from competitions.web.refusals import back_to_form, entered_values
 from competitions.web.submission_rows import build_rows
 from competitions.web.views.competitions import render_tab
@@ -115,12 +115,19 @@ def _detail_context(request: HttpRequest, submission: Submission, reader: Reader
     positions = queue_positions(runs, now=now)
     growing = growing_context(submission, request.GET.get("run", ""))
     usages = run_usages(reader, submission.phase, growing["shown_runs"])
+    is_organizer = reader.organizes(submission.phase)
+    is_of_my_team = Membership.objects.filter(team=submission.team_id, user=person(request)).exists()
+
+    def progress(run: Run | None = None) -> Progress:
+        current = submission_progress(submission, positions, now=now, run=run)
+        return without_advice(current) if is_organizer and not is_of_my_team else current
+
     return {
         **growing,
         "submission": submission,
-        "progress": with_expected_start(submission_progress(submission, positions, now=now), runs, now=now),
+        "progress": with_expected_start(progress(), runs, now=now),
         "runs": [
-            _run_context(reader, submission, run, submission_progress(submission, positions, now=now, run=run))
+            _run_context(reader, submission, run, progress(run))
             | {"usage": usage_charts(run, submission.phase, usages.get(run.pk, []))}
             for run in growing["shown_runs"]
         ],
@@ -133,11 +140,11 @@ def _detail_context(request: HttpRequest, submission: Submission, reader: Reader
         "several_boards": len(submission.phase.leaderboards.all()) > 1,
         "choices": [choice for choice in results.choices if may_choose(choice.board, now) or choice.is_picked],
         "may_choose": any(may_choose(choice.board, now) for choice in results.choices),
-        "is_organizer": reader.organizes(submission.phase),
+        "is_organizer": is_organizer,
         "facts": shown_answers(submission, questions),
         "comparisons": comparisons(submission, questions, results.exact),
         "asks_facts": bool(questions) and fact_sheet_is_open(submission, now),
-        "is_of_my_team": Membership.objects.filter(team=submission.team_id, user=person(request)).exists(),
+        "is_of_my_team": is_of_my_team,
     }
 
 

@@ -281,8 +281,8 @@
     });
   }
 
-  // What was chosen, and what it is taken for, stands where it was dropped.
-  const KINDS = { prediction: "predictions", code: "code", dataset: "a dataset" };
+  // What was chosen, and what it looks like, stands where it was dropped: a check of its content comes later.
+  const KINDS = { prediction: "a predictions file", code: "code", dataset: "a dataset" };
   const answerInZone = (form, file, isRight) => {
     const answer = form.querySelector("[data-drop-answer]");
     if (!answer) return;
@@ -290,7 +290,8 @@
     if (!file) return;
     const kind = KINDS[new FormData(form).get("kind")];
     answer.classList.toggle("good", isRight);
-    answer.textContent = `${isRight ? "✓ " : ""}${file.name}, ${size(file.size)}${isRight && kind ? `: taken as ${kind}` : ""}`;
+    const verdict = isRight && kind ? `. Looks like ${kind}. It is checked when you submit.` : "";
+    answer.textContent = `${file.name}, ${size(file.size)}${verdict}`;
   };
 
   // Another file or kind is another question; it is asked at once, so that nobody waits for an upload to hear the answer.
