@@ -269,7 +269,7 @@ class Submissions(RobotView):
             return answers
         try:
             return json.loads(answers) if answers.strip() else None
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise BadForm("fact_sheet_answers must be JSON: a mapping from key to answer.") from error
 
 

@@ -166,7 +166,7 @@ def _posts(user: User, now: datetime) -> Iterator[Row]:
 
 def _certificates(user: User, now: datetime) -> Iterator[Row]:
     for row in Certificate.objects.filter(user=user).select_related("competition").order_by("-pk"):
-        url = settings.SITE_URL + row.get_absolute_url()
+        url = settings.SITE_URL + row.address
         yield {"competition": row.competition.slug, "name": row.name, "made_at": row.made_at, "url": url}
 
 

@@ -75,5 +75,10 @@ class Certificate(models.Model):
     def __str__(self) -> str:
         return f"certificate of {self.user} for {self.competition}"
 
-    def get_absolute_url(self) -> str:
+    @property
+    def address(self) -> str:
+        """The page of the certificate, for whoever knows it.
+
+        Not `get_absolute_url`: Django's admin leads all staff there.
+        """
         return f"/certificates/{self.key}/"

@@ -15,6 +15,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 from django.utils.feedgenerator import Atom1Feed
+from django.utils.html import escape
 from icalendar import Alarm, Calendar, Event
 
 from accounts.models import User
@@ -47,7 +48,10 @@ class SafeAtomFeed(Atom1Feed):
 
 @dataclass(frozen=True)
 class Item:
-    """An entry of a feed; its `link`, made absolute, is its id, too."""
+    """An entry of a feed: a title in plain text, a description in HTML.
+
+    Its `link`, made absolute, is its id, too.
+    """
 
     title: str
     description: str
@@ -129,7 +133,7 @@ def _leader(milestone: Milestone, column: Column, page: str) -> Item:
     score = milestone.score
     shown = f"{column.shown(score.values[column.key])} {column.unit}".strip()
     title, link = f"{score.team.name} leads with {shown}", f"{page}#score-{score.pk}"
-    return Item(title, f"{column.title}: {shown}", link, milestone.received_at)
+    return Item(title, escape(f"{column.title}: {shown}"), link, milestone.received_at)
 
 
 class DiscussionFeed(AtomFeed):
@@ -141,7 +145,7 @@ class DiscussionFeed(AtomFeed):
         items = (
             Item(
                 topic.title,
-                f"A topic of {topic.author or 'the organizers'}.",
+                escape(f"A topic of {topic.author or 'the organizers'}."),
                 reverse("web:topic", args=[slug, topic.pk]),
                 topic.created_at,
             )

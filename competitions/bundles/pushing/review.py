@@ -1,7 +1,7 @@
 """The difference that a push makes, as people read it before they agree, and what no push may change."""
 
 from collections.abc import Iterator
-from difflib import unified_diff
+from itertools import islice
 from typing import Any, Final, TypedDict
 
 from competitions.bundles.pushing.document import Place, Values
@@ -14,6 +14,7 @@ from core.refusals import Conflict
 from files.bundles.addresses import board_key, phase_slugs
 from files.bundles.rules import sort_phases
 from files.bundles.schema import CompetitionSpec, LeaderboardSpec, PhaseSpec
+from files.line_differences import unified_lines
 
 MAX_CHARS: Final = 200
 MAX_LINES: Final = 60
@@ -67,13 +68,13 @@ def _part(place: Place, change: str, values: Values) -> Change:
 
 def _change(place: Place, before: Any, after: Any) -> Change:
     is_text = isinstance(before, str) and isinstance(after, str) and "\n" in before + after
-    lines = list(unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=1))[2:] if is_text else []
+    lines = unified_lines(before.splitlines(), after.splitlines(), around=1) if is_text else iter(())
     return {
         "path": ".".join(place),
         "change": "changed",
         "before": "" if is_text else _shown(before),
         "after": "" if is_text else _shown(after),
-        "lines": [line[:MAX_CHARS] for line in lines[:MAX_LINES]],
+        "lines": [line[:MAX_CHARS] for line in islice(lines, MAX_LINES)],
     }
 
 

@@ -69,7 +69,7 @@ class EditForm(forms.ModelForm[Row]):
         """The digests that came with the form; none where they are not what the page sent."""
         try:
             seen = json.loads(self.cleaned_data.get("seen") or "{}")
-        except ValueError:
+        except (ValueError, RecursionError):
             return {}
         return seen if isinstance(seen, dict) else {}
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from datetime import datetime
-from difflib import SequenceMatcher
 from typing import ClassVar
 
 from django import forms
@@ -17,6 +16,7 @@ from competitions.catalog.texts.pages import MAX_TABS, page_save
 from competitions.organize.editing.change_form import CompetitionForm
 from competitions.teams.models import Registration
 from core.refusals import Refusal
+from files.line_differences import LineMatcher
 from files.markup import MAX_CHARACTERS
 from files.text import is_placeholder
 
@@ -115,7 +115,7 @@ def rules_template(competition: Competition) -> str:
 def difference(before: str, after: str) -> Iterator[tuple[str, str]]:
     """Changed lines as `ins` or `del`, some around them as `same`; `gap` stands for the rest."""
     old, new = before.splitlines(), after.splitlines()
-    for number, group in enumerate(SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(CONTEXT_LINES)):
+    for number, group in enumerate(LineMatcher(old, new).get_grouped_opcodes(CONTEXT_LINES)):
         if number:
             yield "gap", "…"
         for kind, old_from, old_to, new_from, new_to in group:

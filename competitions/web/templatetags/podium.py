@@ -50,6 +50,15 @@ def formula(latex: str) -> SafeString:
 
 
 @register.filter
+def is_web_address(text: str) -> bool:
+    """True for what may be a link.
+
+    An answer from before its question asked for an address may be anything.
+    """
+    return text.startswith(("https://", "http://"))
+
+
+@register.filter
 def markdown(value: str, visit: Visit | None = None) -> SafeString:
     """Render a short or unstored Markdown text; with `visit`, with the competition's images."""
     html = rendered(value, Format.MARKDOWN).shown(visit.image_url if visit else no_images)

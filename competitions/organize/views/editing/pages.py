@@ -126,7 +126,7 @@ def rules(request: HttpRequest, slug: str) -> HttpResponse:
     def context(form: ChangeForm) -> dict[str, object]:
         text = str(form["text"].value() or "")
         shown = RulesVersion(text=text, format=str(form["format"].value() or Format.MARKDOWN))
-        compared = list(difference(before.text, text.replace("\r\n", "\n"))) if before else []
+        compared = list(difference(before.text, text.replace("\r\n", "\n"))) if before and not form.errors else []
         images = competition.images.all()
         return {
             "rules": before,

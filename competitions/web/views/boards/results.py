@@ -108,7 +108,7 @@ def certificate_make(request: HttpRequest, slug: str) -> HttpResponse:
     visited = visit(request, slug)
     name = cleaned(CertificateForm(request.POST))["name"]
     issued = make_certificate(user=person(request), competition=visited.competition, name=name, now=visited.now)
-    return redirect(issued)
+    return redirect(issued.address)
 
 
 @open_page
@@ -120,7 +120,7 @@ def certificate(request: HttpRequest, key: UUID) -> HttpResponse:
         "certificate": issued,
         "competition": issued.competition,
         "certified": require_certified(issued, timezone.now()),
-        "address": settings.SITE_URL + issued.get_absolute_url(),
+        "address": settings.SITE_URL + issued.address,
     }
     response = render(request, "web/people/certificate.html", context)
     response.headers["X-Robots-Tag"] = "noindex"
