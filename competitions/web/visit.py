@@ -45,6 +45,7 @@ class Facts:
     registration_state: str | None = None
     accepted_rules: int | None = None
     team_id: int | None = None
+    is_of_baseline: bool | None = None  # that team is a baseline: its row on a board is not this person's
     is_invited: bool = False  # somebody waits for this person's answer to an invitation to a team
     sees_sealed: bool | None = None  # of an organizer; None for all others
     unread: int = 0  # notifications that this person has not read
@@ -63,6 +64,11 @@ class Visit:
     @property
     def is_organizer(self) -> bool:
         return self.facts.sees_sealed is not None or self.user.is_superuser
+
+    @property
+    def competing_team_id(self) -> int | None:
+        """The team whose row on a board is this person's own."""
+        return None if self.facts.is_of_baseline else self.facts.team_id
 
     @property
     def is_registered(self) -> bool:
@@ -182,6 +188,8 @@ class Visit:
             return None
         if self.facts.team_id is None:
             return NextStep("Create a team", self.url("team"))
+        if self.is_organizer and self.facts.is_of_baseline:
+            return None
         if not self.open_phases and self.late_phases:
             return NextStep("Late submission", self.url("submissions"))
         if not self.open_phases:
@@ -227,6 +235,7 @@ def _facts_of_person(user: User, *, for_team: bool) -> dict[str, object]:
         "registration_state": F("registration__state"),
         "accepted_rules": F("registration__rules_version__number"),
         "team_id": F("membership__team"),
+        "is_of_baseline": F("membership__team__is_baseline"),
         "is_invited": Exists(invitations),
         "sees_sealed": sealed_right("role"),
         "unread": unread_notifications(user),

@@ -40,7 +40,7 @@ def _competitions(user: User) -> list[OwnCompetition]:
     """The competitions that the person organizes, then those they registered for, the newest first."""
     organized = CompetitionOrganizer.objects.filter(user=user).select_related("competition").order_by("-pk")
     own = {row.competition_id: OwnCompetition(row.competition, organizes=True) for row in organized}
-    team = Membership.objects.filter(user=user, competition=OuterRef("competition"))
+    team = Membership.objects.filter(user=user, competition=OuterRef("competition"), team__is_baseline=False)
     joined: list[Any] = list(
         Registration.objects.filter(user=user, competition__is_published=True)
         .select_related("competition")

@@ -544,6 +544,19 @@ def test_a_trial_that_fails_speaks_to_the_host(prices: Guided) -> None:
     assert "Publish it later" not in review
 
 
+def test_the_trial_is_not_taken_for_the_organizers_own_team(prices: Guided) -> None:
+    guided = prices
+    guided.build()
+    guided.score_trial(mae_public=1.25, mae_private=1.75)
+    guided.client.post(f"/host/{guided.draft.key}/review/publish/")
+    address = f"/competitions/{made(guided.draft).slug}"
+    board = guided.client.get(f"{address}/leaderboard/").content.decode()
+    assert board.count("Constant baseline</a>") == 1, "its row is not pinned, too"
+    assert "your team" not in board
+    assert not primary_buttons(board)
+    assert "Constant baseline" not in guided.client.get("/me/").content.decode()
+
+
 def primary_buttons(page: str) -> list[str]:
     """The words on the buttons that stand out."""
     return re.findall(r'class="button primary"[^>]*>([^<]*)<', page)

@@ -80,6 +80,6 @@ def _context(visited: Visit, board: Leaderboard, primary: Column, query: dict[st
         "count": len(within),
         "left_out": len(rows) - len(within),
         "is_weighted": bool(values.get("weight")),
-        "own_team": visited.facts.team_id,
-        "chart": cost_chart(within, primary, cost, visited.facts.team_id),
+        "own_team": visited.competing_team_id,
+        "chart": cost_chart(within, primary, cost, visited.competing_team_id),
     }

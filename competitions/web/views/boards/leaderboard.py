@@ -261,7 +261,7 @@ def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Le
     page: BoardPage | DrawnPage = (
         _page(board, place, sort) if board.is_transposed else _drawn(board, shown, place, sort, decides)
     )
-    own_entry = team_entry(board, visited.facts.team_id) if visited.facts.team_id else None
+    own_entry = team_entry(board, visited.competing_team_id) if visited.competing_team_id else None
     undrawn = [row.entry for row in page.rows] if isinstance(page, BoardPage) else []
     return {
         "phase": phase,
@@ -376,7 +376,7 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
     if primary is None or primary.is_hidden:
         raise Http404
     best = _best_scores(board, primary)
-    team = team_of_visit(visited)
+    team = None if visited.facts.is_of_baseline else team_of_visit(visited)
     scores = team_over_time(board, team) if team else []
     own = [(score.received_at, score.values[primary.key], "") for score in scores]
     context = {

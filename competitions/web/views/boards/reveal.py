@@ -67,7 +67,7 @@ def shake_up(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -
             (change, change.rank_before - change.rank_after if change.rank_before else None) for change in shown
         ],
         "rank_changes": known[1].rank_changes if known is not None else None,
-        "chart": rank_chart(shown, visited.facts.team_id),
+        "chart": rank_chart(shown, visited.competing_team_id),
         "next_after": f"{shown[-1].rank_after}-{shown[-1].pk}" if len(rows) > SHOWN else None,
     }
     return render_tab(request, visited, "web/leaderboard/shake_up.html", context, tab="leaderboard")

@@ -91,7 +91,7 @@ def _context(visited: Visit, board: Leaderboard) -> dict[str, object]:
     column = primary_column(list(board.columns.all()))
     assert column is not None  # asked by the view
     ranked = [row for row in board_page(board).rows if not row.entry.is_baseline][:ROWS]
-    own = team_entry(board, visited.facts.team_id) if visited.facts.team_id else None
+    own = team_entry(board, visited.competing_team_id) if visited.competing_team_id else None
     is_beyond = own is not None and own.pk not in {row.entry.pk for row in ranked}
     rows = [*ranked, Row(entry_rank(own), own)] if own is not None and is_beyond else ranked
     known = comparison(board)
@@ -118,6 +118,6 @@ def _context(visited: Visit, board: Leaderboard) -> dict[str, object]:
         ],
         "says_optimism": visited.is_organizer or board.was_revealed,
         "has_pairs": has_pairs and len(pairs) > 1,
-        "own_team": visited.facts.team_id,
+        "own_team": visited.competing_team_id,
         "chart": distribution_chart(compared.bars, column, own) if compared is not None else None,
     }
