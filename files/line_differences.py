@@ -9,7 +9,7 @@ MAX_STEPS: Final = 10_000_000  # about a tenth of a second
 
 
 class LineMatcher(SequenceMatcher[str]):
-    """A `SequenceMatcher` of lines that compares only their common beginning and end where it would take long.
+    """A `SequenceMatcher` of lines; where it would take long, only beginning and end are compared.
 
     Lines that are repeated many times cost it the third power of their number: minutes for a text of a few kilobytes.
 
@@ -42,7 +42,9 @@ def _common(old: Sequence[str], new: Sequence[str]) -> int:
 
 
 def unified_lines(old: Sequence[str], new: Sequence[str], *, around: int) -> Iterator[str]:
-    """The lines of a unified diff without its two lines of file names; `around`: equal lines beside each change.
+    """The lines of a unified diff, without its two lines of file names.
+
+    `around`: equal lines beside each change.
 
     >>> list(unified_lines(["a", "b"], ["a", "c"], around=1))
     ['@@ -1,2 +1,2 @@', ' a', '-b', '+c']

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.utils.crypto import salted_hmac
 
 from accounts.attempts import attempt_begin
-from accounts.models import TOKEN_PREFIX, ApiToken, Scope, User, token_create, token_digest
+from accounts.models import SIGN_IN_TOKEN, TOKEN_PREFIX, ApiToken, Scope, User, token_create, token_digest
 from accounts.second_factor import SECOND_FACTOR_REQUIRED, lacks_second_factor
 from competitions.catalog.models import Competition, Phase
 from competitions.catalog.services import current_rules
@@ -20,7 +20,6 @@ from competitions.teams.models import Registration, Team
 from competitions.teams.services import find_registration, find_team, personal_team, register, require_registration
 from core.refusals import Refusal, RefusalKind
 
-TOKEN_NAME: Final = "Signed in with a password"
 TOKEN_DAYS: Final = 30
 NO_TEAM_YET: Final = 0  # no team's number: who has none has submitted nothing
 LEAST_LEFT: Final = timedelta(days=1)  # of a token that is given again: a script may run for a while
@@ -68,7 +67,7 @@ def _token(user: User, now: datetime) -> str:
     """The token of former sign-ins, with the scopes that the account may have now; else another one."""
     User.objects.select_for_update().get(pk=user.pk)  # two scripts that start at once get the same one
     scopes = [scope for scope in Scope.values if scope != Scope.ORGANIZE or user.is_staff]
-    tokens = ApiToken.objects.filter(user=user, name=TOKEN_NAME)
+    tokens = ApiToken.objects.filter(user=user, name=SIGN_IN_TOKEN)
     for token in tokens.filter(revoked_at=None, expires_at__gt=now + LEAST_LEFT):
         secret = _secret(user, token.expires_at)
         if token.digest == token_digest(secret):
@@ -77,7 +76,7 @@ def _token(user: User, now: datetime) -> str:
     tokens.filter(expires_at__lte=now).delete()
     expires_at = now + timedelta(days=TOKEN_DAYS)
     secret = _secret(user, expires_at)
-    return token_create(user=user, name=TOKEN_NAME, scopes=scopes, expires_at=expires_at, secret=secret)[1]
+    return token_create(user=user, name=SIGN_IN_TOKEN, scopes=scopes, expires_at=expires_at, secret=secret)[1]
 
 
 def _secret(user: User, expires_at: datetime) -> str:

@@ -13,6 +13,7 @@ from django.core.exceptions import ValidationError
 from django.db import models, transaction
 from django.db.models import Q
 from django.db.models.functions import Lower
+from django.utils import timezone
 
 from accounts.links import require_github_name, require_orcid, require_web_site
 from core.background.rows import AskedRow, asker_key
@@ -169,6 +170,14 @@ class ApiToken(DeclaresAgent):
 
     def is_live(self, now: datetime) -> bool:
         return self.revoked_at is None and now < self.expires_at
+
+
+SIGN_IN_TOKEN: Final = "Signed in with a password"  # of a script, which has no page to make a token on
+
+
+def sign_in_tokens_revoke(sender: type[User], user: User, **kwargs: object) -> None:
+    """Receiver of a new password: whoever had the old one has no token by it any more."""
+    ApiToken.objects.filter(user=user, name=SIGN_IN_TOKEN, revoked_at=None).update(revoked_at=timezone.now())
 
 
 def token_digest(token: str) -> str:

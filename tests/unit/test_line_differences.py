@@ -32,6 +32,5 @@ def test_lines_that_are_repeated_take_no_time(old: list[str], new: list[str]) ->
     old, new = ["head", *old, "tail"], ["head", *new, "tail"]
     codes = LineMatcher(old, new).get_opcodes()
     assert codes[0][0] == codes[-1][0] == "equal"
-    assert [old[start:stop] for kind, start, stop, _, _ in codes if kind == "equal"][0][0] == "head"
     rebuilt = [line for kind, _, _, start, stop in codes if kind != "delete" for line in new[start:stop]]
     assert rebuilt == new

@@ -356,6 +356,17 @@ def test_a_person_must_have_confirmed_the_address_and_have_no_second_factor(
     assert Script(someone).sign_in() == 403
 
 
+def test_a_new_password_ends_the_token_of_the_one_before(site: Scenario) -> None:
+    someone = person()
+    EmailAddress.objects.create(user=someone, email=someone.email, verified=True)
+    script = Script(someone)
+    assert script.sign_in() == 200
+    assert script.get("/api/my_profile/").status_code == 200
+    passwords = {"oldpassword": "x", "password1": "entirely-new-9876", "password2": "entirely-new-9876"}
+    assert user_client(someone).post("/accounts/password/change/", passwords).status_code == 302
+    assert script.get("/api/my_profile/").status_code == 401
+
+
 def test_where_an_organizer_decides_nobody_is_enrolled(site: Scenario, phase: Phase, robot: Script) -> None:
     site.competition.registration_policy = "approval"
     site.competition.save()

@@ -420,6 +420,16 @@ def test_feeds_have_topics_and_replies_without_control_characters(site: Scenario
         assert titles[1] == title
 
 
+def test_a_name_is_no_html_in_a_feed(site: Scenario) -> None:
+    author = site.member()
+    User.objects.filter(pk=author.pk).update(first_name="<img src=x onerror=alert(1)>", last_name="")
+    open_topic(site, by=User.objects.get(pk=author.pk))
+    root = ET.fromstring(Client().get(url(site, "web:discussion-feed")).content)
+    summary = root.find(".//{http://www.w3.org/2005/Atom}summary")
+    assert summary is not None
+    assert "&lt;img" in (summary.text or "")
+
+
 SECRET = "a secret of sixteen or more"
 FORUM = "https://forum.example.org"
 

@@ -106,6 +106,11 @@ def test_who_saves_second_is_told_what_changed_and_nothing_of_either_is_lost(sit
     assert (stored(site).title, stored(site).host) == ("By the first", "By the second")
 
 
+def test_a_note_of_brackets_thousands_deep_is_taken_for_none(site: Scenario, organizer: Client) -> None:
+    saved(site, organizer, about(site, title="Other", seen="[" * 200_000))
+    assert stored(site).title == "Other"
+
+
 def test_a_date_that_nobody_touched_keeps_its_seconds(site: Scenario, organizer: Client) -> None:
     closes_at = site.now.replace(second=30)
     Competition.objects.update(registration_closes_at=closes_at)

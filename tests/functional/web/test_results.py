@@ -6,6 +6,7 @@ import json
 from datetime import timedelta
 
 import pytest
+from django.contrib.contenttypes.models import ContentType
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -133,6 +134,13 @@ def test_only_members_of_ranked_teams_make_one_and_only_where_it_is_on(over: Sce
     Competition.objects.filter(pk=over.competition.pk).update(gives_certificates=False)
     assert "give no certificates" in client.post(url, {"name": "A"}).text
     assert not Certificate.objects.exists()
+
+
+    """The address of one shows its person's name."""
+    """Who has the address of one has its person's name."""
+    make(over, user_client(over.member()))
+    address = f"/admin/r/{ContentType.objects.get_for_model(Certificate).pk}/{Certificate.objects.get().pk}/"
+    assert user_client(person(is_staff=True)).get(address).status_code == 404
 
 
 def test_it_is_in_ones_data_and_goes_with_the_account(over: Scenario) -> None:
