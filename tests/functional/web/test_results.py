@@ -136,8 +136,8 @@ def test_only_members_of_ranked_teams_make_one_and_only_where_it_is_on(over: Sce
     assert not Certificate.objects.exists()
 
 
+def test_the_admin_leads_no_staff_to_certificates(over: Scenario) -> None:
     """The address of one shows its person's name."""
-    """Who has the address of one has its person's name."""
     make(over, user_client(over.member()))
     address = f"/admin/r/{ContentType.objects.get_for_model(Certificate).pk}/{Certificate.objects.get().pk}/"
     assert user_client(person(is_staff=True)).get(address).status_code == 404
