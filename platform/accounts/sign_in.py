@@ -5,7 +5,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.auth_backends import AuthenticationBackend
-from allauth.account.forms import LoginForm
+from allauth.account.forms import ChangePasswordForm, LoginForm, ResetPasswordKeyForm
 from allauth.account.models import EmailAddress
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
@@ -124,3 +124,28 @@ class SignInForm(LoginForm):  # type: ignore[misc]  # allauth has no types
             data = data.copy()
             data["login"] = data["username"]
         super().__init__(*args, data=data, **kwargs)
+        self.fields["login"].label = "User name or e-mail address"
+        self.fields["login"].widget.attrs.pop("placeholder", None)  # the label says it
+        self.fields["remember"].label = "Remember me"
+
+
+class PasswordChangeForm(ChangePasswordForm):  # type: ignore[misc]  # allauth has no types
+    """The same with labels like those of the site's other forms."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["oldpassword"].label = "Current password"
+        label_new_password(self)
+
+
+class NewPasswordForm(ResetPasswordKeyForm):  # type: ignore[misc]  # allauth has no types
+    """The same with labels like those of the site's other forms."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        label_new_password(self)
+
+
+def label_new_password(form: ChangePasswordForm | ResetPasswordKeyForm) -> None:
+    form.fields["password1"].label = "New password"
+    form.fields["password2"].label = "New password (again)"

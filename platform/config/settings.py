@@ -231,7 +231,11 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/"
-ACCOUNT_FORMS = {"login": "accounts.sign_in.SignInForm"}
+ACCOUNT_FORMS = {
+    "login": "accounts.sign_in.SignInForm",
+    "change_password": "accounts.sign_in.PasswordChangeForm",
+    "reset_password_from_key": "accounts.sign_in.NewPasswordForm",
+}
 ACCOUNT_LOGIN_METHODS = {"email", "username"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "email*", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = "mandatory"

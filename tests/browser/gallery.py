@@ -256,9 +256,9 @@ def submission_pages(visitor: Visitor) -> Iterator[tuple[str, str]]:
 
 def wrong_sign_in(visitor: Visitor) -> None:
     page = visitor.visit("/accounts/login/")
-    page.get_by_label("Login").fill("ada")
+    page.get_by_label("User name or e-mail address").fill("ada")
     page.get_by_label("Password").fill("wrong")
-    page.get_by_role("button", name="Sign In", exact=True).click()
+    page.get_by_role("button", name="Sign in", exact=True).click()
 
 
 def wrong_sign_up(visitor: Visitor) -> None:
@@ -267,7 +267,7 @@ def wrong_sign_up(visitor: Visitor) -> None:
         page.get_by_label(label).fill(text)
     page.get_by_label("Password", exact=True).fill("1234567")
     page.get_by_label("Password (again)").fill("12345678")
-    page.get_by_role("button", name="Sign Up").click()
+    page.get_by_role("button", name="Sign up", exact=True).click()
 
 
 def wrong_file(visitor: Visitor) -> None:

@@ -25,9 +25,9 @@ def test_a_forgotten_password_is_reset_by_mail(new_visitor: NewVisitor, site: Br
     visitor.main.get_by_role("button").click()
     expect(visitor.main).to_contain_text("does not send mail")  # it writes it into files
     page.goto(site.link_mailed_to("pia@example.org", "reset"))
-    page.get_by_label("New Password", exact=True).fill(NEW_PASSWORD)
-    page.get_by_label("New Password (again)").fill(NEW_PASSWORD)
-    visitor.main.get_by_role("button", name="Change Password").click()
+    page.get_by_label("New password", exact=True).fill(NEW_PASSWORD)
+    page.get_by_label("New password (again)").fill(NEW_PASSWORD)
+    visitor.main.get_by_role("button", name="Change password").click()
     expect(visitor.main).to_contain_text("changed")
     visitor.sign_in("pia", NEW_PASSWORD)
     expect(page.locator(".site-nav")).to_contain_text("pia")
@@ -36,11 +36,11 @@ def test_a_forgotten_password_is_reset_by_mail(new_visitor: NewVisitor, site: Br
 def test_a_wrong_password_is_said_and_what_was_typed_stays(new_visitor: NewVisitor) -> None:
     visitor = new_visitor()
     page = visitor.visit("/accounts/login/")
-    page.get_by_label("Login").fill("sam")
+    page.get_by_label("User name or e-mail address").fill("sam")
     page.get_by_label("Password", exact=True).fill("wrong")
-    visitor.main.get_by_role("button", name="Sign In", exact=True).click()
+    visitor.main.get_by_role("button", name="Sign in", exact=True).click()
     expect(page.locator(".errorlist")).to_contain_text("not correct")
-    expect(page.get_by_label("Login")).to_have_value("sam")
+    expect(page.get_by_label("User name or e-mail address")).to_have_value("sam")
 
 
 def current_code(secret: str) -> str:
@@ -67,9 +67,9 @@ def test_an_authenticator_app_is_enrolled_and_asked_for_at_the_next_sign_in(new_
     page.get_by_role("button", name="Sign out").click()
 
     page.goto(f"{visitor.url}/accounts/login/")
-    page.get_by_label("Login").fill("mia")
+    page.get_by_label("User name or e-mail address").fill("mia")
     page.get_by_label("Password", exact=True).fill(PASSWORD)
-    visitor.main.get_by_role("button", name="Sign In", exact=True).click()
+    visitor.main.get_by_role("button", name="Sign in", exact=True).click()
     expect(page).to_have_url(re.compile("/accounts/2fa/authenticate/"))
     assert time.time() >= used_at
     page.get_by_label("Code").fill(

@@ -221,7 +221,7 @@ def test_signing_in_and_submitting_work_with_the_keyboard_alone(new_visitor: New
     tab_to(page.get_by_role("link", name="Sign in"))
     press("Enter")
     page.wait_for_url(re.compile("/accounts/login/"))
-    tab_to(page.get_by_label("Login"))
+    tab_to(page.get_by_label("User name or e-mail address"))
     page.keyboard.type("eva")
     tab_to(page.get_by_label("Password"))
     page.keyboard.type(PASSWORD)

@@ -56,7 +56,7 @@ def sign_up(visitor: Visitor, site: BrowserSite, name: str) -> None:
     page.get_by_label("Email").fill(f"{name}@example.net")
     page.get_by_label("Password", exact=True).fill("quite a long secret 11")
     page.get_by_label("Password (again)").fill("quite a long secret 11")
-    visitor.main.get_by_role("button", name="Sign Up").click()
+    visitor.main.get_by_role("button", name="Sign up", exact=True).click()
     expect(visitor.main.get_by_role("heading")).to_contain_text("Confirm your e-mail")
     page.goto(site.link_mailed_to(f"{name}@example.net", "confirm-email"))
     visitor.main.get_by_role("button", name="Confirm").click()

@@ -132,9 +132,9 @@ class Visitor:
     def sign_in(self, name: str, password: str = PASSWORD) -> Page:
         """Through the form, as a person does."""
         self.visit("/accounts/login/")
-        self.page.get_by_label("Login").fill(name)
+        self.page.get_by_label("User name or e-mail address").fill(name)
         self.page.get_by_label("Password", exact=True).fill(password)
-        self.main.get_by_role("button", name="Sign In", exact=True).click()
+        self.main.get_by_role("button", name="Sign in", exact=True).click()
         self.page.wait_for_url(lambda url: "/accounts/login" not in url)
         return self.page
 

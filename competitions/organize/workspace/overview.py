@@ -160,8 +160,8 @@ def overview_charts(days: Sequence[CompetitionDay]) -> list[Chart]:
     return [chart for chart in charts if chart is not None]
 
 
-def _bars(key: str, title: str, summary: str, unit: str, *series: Series, x: str = "Day (UTC)") -> Chart:
-    return Chart(key=key, title=title, summary=summary, x=Axis(x, "category"), y=Axis(unit), series=list(series))
+def _bars(key: str, title: str, summary: str, y: Axis, *series: Series, x: str = "Day (UTC)") -> Chart:
+    return Chart(key=key, title=title, summary=summary, x=Axis(x, "category"), y=y, series=list(series))
 
 
 def _daily(
@@ -184,7 +184,7 @@ def _submissions(days: Sequence[CompetitionDay]) -> Chart:
         "submissions-a-day",
         "Submissions a day",
         f"{total:,} submission{'' if total == 1 else 's'} in these four weeks, {scored:,} of them scored.",
-        "Submissions",
+        Axis("Submissions", "count"),
         _daily(days, lambda day: day.submitted, _whole, "other", "Received"),
         _daily(days, lambda day: day.scored, _whole, "own", "Scored"),
     )
@@ -204,9 +204,8 @@ def _failures(days: Sequence[CompetitionDay]) -> Chart | None:
     points = [Point(place, count, reason, _whole(count)) for place, (reason, count) in enumerate(reasons)]
     most, number = reasons[0]
     summary = f"{sum(counts.values()):,} failed, most often: {most} ({number:,})."
-    return _bars(
-        "failures", "Failures by reason", summary, "Submissions", Series("", points, "bars", "bad"), x="Reason"
-    )
+    bars, y = Series("", points, "bars", "bad"), Axis("Submissions", "count")
+    return _bars("failures", "Failures by reason", summary, y, bars, x="Reason")
 
 
 def _waiting(days: Sequence[CompetitionDay]) -> Chart | None:
@@ -217,7 +216,7 @@ def _waiting(days: Sequence[CompetitionDay]) -> Chart | None:
     if not runs:
         return None
     summary = f"Runs waited {_seconds(sum(day.waited_s for day in days) / runs)} on average."
-    return _bars("waiting", "Time in the queue", summary, "Seconds", _daily(days, mean_s, _seconds, "own"))
+    return _bars("waiting", "Time in the queue", summary, Axis("Seconds"), _daily(days, mean_s, _seconds, "own"))
 
 
 def _seconds(value: float) -> str:
@@ -231,7 +230,7 @@ def _compute(days: Sequence[CompetitionDay]) -> Chart | None:
     of_gpus = f" and {_hours(gpu)} of GPU time" if gpu else ""
     summary = f"{_hours(cpu)} of processor time{of_gpus} in these four weeks."
     hours = _daily(days, lambda day: (day.cpu_s + day.gpu_s) / HOUR_S, _hours, "best")
-    return _bars("compute", "Hours of compute", summary, "Hours", hours)
+    return _bars("compute", "Hours of compute", summary, Axis("Hours"), hours)
 
 
 def _hours(value: float) -> str:

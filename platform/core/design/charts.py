@@ -19,7 +19,7 @@ MAX_TIME_TICKS: Final = 5
 
 Form = Literal["steps", "line", "points", "bars"]
 Tone = Literal["own", "best", "other", "good", "bad"]
-Scale = Literal["number", "time", "rank", "category"]
+Scale = Literal["number", "count", "time", "rank", "category"]
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,8 @@ from rest_framework.throttling import AnonRateThrottle
 
 from accounts.models import User
 from accounts.sign_in import ConnectedAccountAdapter
+from tests.pages import page_words
+from tests.permissions import user_client
 from tests.scenario import Scenario, person
 
 PRINT_SETTINGS = """
@@ -232,3 +234,21 @@ def test_an_account_elsewhere_with_a_known_address_opens_none_here(
 
 def test_whoever_could_not_sign_in_elsewhere_is_told_so_without_signing_in() -> None:
     assert Client().get(reverse("socialaccount_login_error")).status_code == 401
+
+
+def test_the_pages_of_accounts_are_in_sentence_case() -> None:
+    shown = {name: page_words(Client().get(reverse(name))) for name in ("account_login", "account_signup")}
+    assert "User name or e-mail address" in shown["account_login"]
+    assert "Remember me" in shown["account_login"]
+    reset = page_words(Client().get(reverse("account_reset_password")))
+    assert "Reset my password" in reset
+    assert "contact us" not in reset
+    client = user_client(verified())
+    change, confirm = (
+        page_words(client.get(url))
+        for url in (reverse("account_change_password"), reverse("account_confirm_email", args=["wrong"]))
+    )
+    assert all(label in change for label in ("Current password", "New password (again)", "Change password"))
+    assert "Confirm e-mail address This link has expired" in confirm
+    pages = (*shown.values(), reset, change, confirm)
+    assert not [word for word in ("Sign In", "Sign Up", "Signup", "New Password") if word in " ".join(pages)]

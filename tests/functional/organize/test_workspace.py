@@ -105,6 +105,14 @@ def test_the_overview_shows_numbers_charts_and_what_waits_for_somebody(site: Sce
         assert words in text, words
 
 
+def test_charts_of_submissions_count_in_whole_numbers(site: Scenario, organizer: Client) -> None:
+    site.answer(site.submit(), {"outcome": "failed", "reason": "scoring_error", "code": "x", "detail": "y"})
+    count_days(now=site.now)
+    page = shown(site, organizer)
+    axes = re.findall(r'"y": \{"title": "([^"]*)", "scale": "([^"]*)"', page)
+    assert axes[:2] == [("Submissions", "count"), ("Submissions", "count")]
+
+
 def test_the_queue_is_named_with_its_workers_and_how_long_a_run_waits(site: Scenario, organizer: Client) -> None:
     assert "No worker takes runs at this moment" in shown(site, organizer)
     for _ in range(3):

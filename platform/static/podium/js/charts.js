@@ -54,7 +54,7 @@
       title: { display: Boolean(spec.title), text: spec.title, color: token("ink-soft") },
       ticks: { color: token("ink-soft"), maxTicksLimit: 6, maxRotation: 0, autoSkipPadding: 16, callback: (value) => numbers.format(value) },
     };
-    if (spec.scale === "rank") scale.ticks.precision = 0;
+    if (["rank", "count"].includes(spec.scale)) scale.ticks.precision = 0;
     if (spec.ticks) {
       const labels = new Map(spec.ticks);
       scale.afterBuildTicks = (built) => { built.ticks = spec.ticks.map(([value]) => ({ value })); };
