@@ -26,6 +26,7 @@ from podium.commands import (
     teams,
 )
 from podium.errors import PodiumError
+from podium.output import say
 
 WRONG_USE = 2  # the exit status, also of wrong input
 app = typer.Typer(name="podium", no_args_is_help=True, pretty_exceptions_enable=False)
@@ -79,7 +80,7 @@ def _report(status: int, text: str, *, as_json: bool, code: str, extra: Mapping[
         code = code or ("wrong_use" if status == WRONG_USE else "refused")
         print(json.dumps({"error": {**(extra or {}), "code": code, "message": text, "exit_status": status}}))
     else:
-        print(f"podium: {text}{f' [{code}]' if code else ''}", file=sys.stderr)
+        say(f"podium: {text}{f' [{code}]' if code else ''}")
     return status
 
 

@@ -4,6 +4,8 @@ import hashlib
 import os
 import tempfile
 import zipfile
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +14,8 @@ from platformdirs import user_cache_path
 from podium.errors import InvalidInput
 
 ZIP_TIME: Final = (1980, 1, 1, 0, 0, 0)  # the same folder is the same zip
-LEFT_OUT: Final = ("__pycache__", ".git", ".venv", ".ipynb_checkpoints")
+SECRETS: Final = (".env*", ".netrc", ".aws", ".ssh", ".podium")  # often lie beside code, and are for nobody else
+LEFT_OUT: Final = ("__pycache__", ".git", ".venv", ".ipynb_checkpoints", *SECRETS)
 
 
 def cache_dir() -> Path:
@@ -51,12 +54,34 @@ def packed(path: Path, scratch: Path) -> Path:
         raise InvalidInput(f"There is no file or folder {str(path)!r}.", code="no_file")
     target, newest_ns = scratch / f"{path.resolve().name or 'code'}.zip", 0
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for file in sorted(path.rglob("*")):
-            inside = file.relative_to(path)
-            if file.is_file() and not set(inside.parts) & set(LEFT_OUT):
-                info, status = zipfile.ZipInfo(inside.as_posix(), ZIP_TIME), file.stat()
-                info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, (status.st_mode & 0o777) << 16
-                archive.writestr(info, file.read_bytes())
-                newest_ns = max(newest_ns, status.st_mtime_ns)
+        for file in _files_inside(path):
+            info, status = zipfile.ZipInfo(file.relative_to(path).as_posix(), ZIP_TIME), file.stat()
+            info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, (status.st_mode & 0o777) << 16
+            archive.writestr(info, file.read_bytes())
+            newest_ns = max(newest_ns, status.st_mtime_ns)
     os.utime(target, ns=(newest_ns, newest_ns))  # the same folder is the same file for an upload that goes on
     return target
+
+
+def _files_inside(folder: Path) -> Iterator[Path]:
+    """The files to pack. Raises `InvalidInput` for links to the outside, and for pipes and devices."""
+    root = Path(os.path.realpath(folder))
+    for file in sorted(folder.rglob("*")):
+        if _is_left_out(file.relative_to(folder)):
+            continue
+        target = Path(os.path.realpath(file))
+        if not target.is_relative_to(root):
+            raise InvalidInput(
+                f"{str(file)!r} is a link to something outside the folder, which is not sent. Put a copy in its place, or remove it.",
+                code="link_outside",
+            )
+        if _is_left_out(target.relative_to(root)):  # by a link with another name
+            continue
+        if target.is_file():
+            yield file
+        elif not target.is_dir():
+            raise InvalidInput(f"{str(file)!r} is neither a file nor a folder. Remove it.", code="no_plain_file")
+
+
+def _is_left_out(inside: Path) -> bool:
+    return any(fnmatchcase(part, pattern) for part in inside.parts for pattern in LEFT_OUT)

@@ -21,7 +21,12 @@ Answer = TypeVar("Answer", bound=BaseModel)
 
 def say(text: str) -> None:
     """A remark for the person who looks on."""
-    print(text, file=sys.stderr)
+    print(printable_lines(text), file=sys.stderr)
+
+
+def write_text(text: str, *, end: str = "\n") -> None:
+    """A result for a person, with words that others wrote."""
+    print(printable_lines(text), end=end, flush=True)
 
 
 def write_json(value: BaseModel | Sequence[BaseModel] | dict[str, Any] | list[dict[str, Any]]) -> None:
@@ -73,11 +78,16 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() or char == "\t" else "\ufffd" for char in text)
 
 
+def printable_lines(text: str) -> str:
+    """The same for several lines; a carriage return ends one, for it would write over what stands there."""
+    return "\n".join(map(printable, text.replace("\r\n", "\n").replace("\r", "\n").split("\n")))
+
+
 @contextmanager
 def transfer_bar(what: str) -> Iterator[Report]:
     """A progress bar for one file, where somebody can see it."""
     try:
-        with _bar(what) as report:
+        with _bar(printable(what)) as report:
             yield report
     except KeyboardInterrupt:
         say("\nThis was interrupted. The same command goes on from here.")

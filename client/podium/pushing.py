@@ -171,17 +171,30 @@ class Pull:
         target, content = self._target(name), text.encode()
         if target.is_file() and target.read_bytes() == content:
             return
-        source = self._fetched / "texts" / name
+        source = self._fetched / "texts" / str(len(self._moves))  # never by the site's name: nobody has consented yet
         source.parent.mkdir(parents=True, exist_ok=True)
         source.write_bytes(content)
         self._moves.append((source, target))
 
     def _target(self, name: str) -> Path:
-        """A place in the folder. Raises `InvalidInput` where a site names one outside."""
-        target = (self.folder.path / name).resolve()
-        if not target.is_relative_to(self.folder.path) or STATE in target.relative_to(self.folder.path).parts:
-            raise InvalidInput(f"The site calls a file {name!r}, which is not a place in the folder.")
+        """A place in the folder. Raises `InvalidInput` where a site names one outside, or a hidden one.
+
+        Hidden ones are the state's, and those of git and editors, which run what lies there.
+        """
+        target = (self.folder.path / name).resolve() if _is_plain_path(name) else None
+        if target is None or not target.is_relative_to(self.folder.path) or _is_hidden(target, self.folder.path):
+            raise InvalidInput(f"The site calls a file {name!a}, which is not a place in the folder.")
         return target
+
+
+def _is_plain_path(name: str) -> bool:
+    """True for names with slashes in between, none of them hidden, such as `pages/overview.md`."""
+    return name.isprintable() and "\\" not in name and not re.search(r"(\A|/)(\.|/|\Z)", name)
+
+
+def _is_hidden(target: Path, folder: Path) -> bool:
+    """True also where a link in the folder leads to it."""
+    return any(part.startswith(".") for part in target.relative_to(folder).parts)
 
 
 def exported(

@@ -8,6 +8,7 @@ from typing import Any, Final
 from urllib.parse import urljoin, urlsplit
 
 import requests
+from requests.auth import AuthBase
 
 from podium.errors import InvalidInput, NotAllowed, PodiumError, Refused, SiteUnreachable
 
@@ -16,6 +17,31 @@ TIMEOUT_S: Final = (10.0, 60.0)  # to connect, and between two bytes
 LONGEST_PAUSE_S: Final = 15.0
 AWAY: Final = (502, 503, 504)
 LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "::1")
+
+
+class _Bearer(AuthBase):
+    """The token, or none. Without such an object, requests sends what ~/.netrc has for any host."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        if self._token:
+            request.headers["Authorization"] = f"Bearer {self._token}"
+        return request
+
+
+class _Session(requests.Session):
+    """Proxies and certificates come from the environment, and no sign-in does."""
+
+    def __init__(self, token: str) -> None:
+        super().__init__()
+        self.auth = _Bearer(token)
+
+    def rebuild_auth(self, prepared_request: requests.PreparedRequest, response: requests.Response) -> None:
+        """Send no token to another host. The library's own would ask ~/.netrc for one of that host."""
+        if self.should_strip_auth(response.request.url, prepared_request.url):  # type: ignore[no-untyped-call]
+            prepared_request.headers.pop("Authorization", None)
 
 
 class Site:
@@ -27,11 +53,9 @@ class Site:
         self.url = checked_url(url)
         self.patience_s = patience_s
         self._sleep = sleep
-        self._session = requests.Session()
+        self._session = _Session(checked_token(token) if token else "")
         self._session.headers["User-Agent"] = "podium-client"
         self._has_token = bool(token)
-        if token:
-            self._session.headers["Authorization"] = f"Bearer {checked_token(token)}"
 
     def get(self, path: str, **params: Any) -> Any:
         """JSON of a route below /api/v1/, or of an address that an earlier answer gave."""

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from podium.cli import main
 from podium.errors import InvalidInput
 from podium.folders import Folder, packed, unpack
+from podium.pushing import Pull
+from podium.site import Site
+from podium.transfers import Progress, quiet
 
 
 @pytest.fixture
@@ -115,3 +123,78 @@ def test_a_file_in_place_of_the_folder_is_said(
     monkeypatch.setenv("PODIUM_SITE", "https://podium.example.org")
     assert main(["competition", verb, str(path / "competition.yaml")]) == 2
     assert f"Name the folder of the competition: {path}" in capsys.readouterr().err
+
+
+class AnsweringSite:
+    """A site that names these texts and files of a competition."""
+
+    url = "https://podium.example.org"
+    patience_s = 1.0
+
+    def __init__(self, texts: Mapping[str, str], files: Mapping[str, bytes] = {}) -> None:  # never changed
+        self._texts, self._files = dict(texts), dict(files)
+
+    def get(self, path: str) -> dict[str, object]:
+        files = [
+            {"path": name, "sha256": hashlib.sha256(content).hexdigest(), "size_bytes": len(content), "url": name}
+            for name, content in self._files.items()
+        ]
+        return {"version": "a" * 64, "texts": self._texts, "files": files}
+
+    @contextmanager
+    def call(self, method: str, url: str, **_: object) -> Iterator[SimpleNamespace]:
+        yield SimpleNamespace(status_code=200, iter_content=lambda size: [self._files[url]])
+
+
+@contextmanager
+def no_bars(what: str) -> Iterator[Progress]:
+    yield quiet
+
+
+def fetch(folder: Path, site: AnsweringSite) -> Pull:
+    return Pull(cast("Site", site), Folder(folder), "prices", bars=no_bars)
+
+
+HIDDEN = [".git/config", ".git/hooks.zip", "pages/.git/config", ".podium/state.json", ".envrc", "linked/config"]
+NO_PLACES = ["", ".", "..", "../x", "pages/../x", "./x", "pages//x", "pages/", "/etc/x", "pages\\x", "a\0b", "a\x1b[2J"]
+
+
+@pytest.mark.parametrize("name", [*HIDDEN, *NO_PLACES, "/proc/self/cwd/.git/config"], ids=ascii)
+def test_a_site_writes_nothing_hidden_and_nothing_outside_the_folder(
+    path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (path / ".git").mkdir()
+    (path / ".git" / "config").write_text("[core]\n")
+    (path / "linked").symlink_to(".git")
+    monkeypatch.chdir(path)
+    Folder(path).remember(version="b" * 64)
+    for site in (AnsweringSite({name: "evil"}), AnsweringSite({}, {name: zip_of_hook(path.parent)})):
+        with pytest.raises(InvalidInput, match="not a place in the folder") as refusal:
+            fetch(path, site)
+        assert str(refusal.value) == f"The site calls a file {name!a}, which is not a place in the folder."
+    assert [file.name for file in (path / ".git").iterdir()] == ["config"]
+    assert (path / ".git" / "config").read_text() == "[core]\n"
+    assert Folder(path).state == {"version": "b" * 64}
+
+
+def zip_of_hook(scratch: Path) -> bytes:
+    """A zip that is unpacked to a folder with a program."""
+    hooks = scratch / f"hooks-{os.urandom(4).hex()}"
+    hooks.mkdir()
+    (hooks / "pre-commit").write_text("#!/bin/sh\n")
+    (hooks / "pre-commit").chmod(0o755)
+    return packed(hooks)
+
+
+def test_what_a_site_names_in_the_folder_is_written_with_consent_alone(path: Path) -> None:
+    texts = {"competition.yaml": "title: x\ndata: input_data.zip\n", "overview.md": "Hello.", "pages/terms.md": "Fair."}
+    site = AnsweringSite(texts, {"input_data.zip": zip_of_hook(path.parent), "tasks/a-b/labels.csv": b"id\n"})
+    fetched = fetch(path, site)
+    assert fetched.replaced == ["competition.yaml", "overview.md"]
+    assert (path / "overview.md").read_text() == "Welcome."
+    fetched.write()
+    assert (path / "competition.yaml").read_text() == "title: x\ndata: input_data\n"
+    assert ((path / "overview.md").read_text(), (path / "pages/terms.md").read_text()) == ("Hello.", "Fair.")
+    assert (path / "input_data/pre-commit").read_text() == "#!/bin/sh\n"
+    assert (path / "tasks/a-b/labels.csv").read_bytes() == b"id\n"
+    assert Folder(path).state == {"site": site.url, "version": "a" * 64}

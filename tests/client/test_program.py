@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from importlib.metadata import version
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -33,8 +34,15 @@ from competitions.submissions.models import Submission
 from competitions.submissions.states import State
 from competitions.teams.models import Team
 from competitions.teams.services import register
+from podium import cli
+from podium import models as answers
 from podium.cli import app, main
+from podium.commands import running, submissions
+from podium.commands.code import _show_run
+from podium.errors import Refused
+from podium.output import say
 from podium.profiles import profiles
+from podium.rehearsal import Verdict
 from tests.client.conftest import make_token
 from tests.scenario import FILE_NAME, FORMAT, Scenario, person, prediction_bytes, resource, zip_bytes
 
@@ -406,3 +414,42 @@ def test_the_fact_sheet_is_answered_and_what_is_missing_is_said_before_anything_
     sheet.write_text("[1, 2]")
     assert main(submit) == 2
     assert "holds no answers by key" in capsys.readouterr().err
+
+
+STEERING = "\x1b]52;c;ZXZpbA==\x07\x1b[2J\x9b1A"  # writes to the clipboard, clears the screen, goes up
+HARMLESS = "\ufffd]52;c;ZXZpbA==\ufffd\ufffd[2J\ufffd1A"
+
+
+def test_a_log_does_not_steer_the_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    log = answers.Log(run="a", stream="scoring", text=f"one\t{STEERING}\r\ntwo\rover it\n\nthree")
+    monkeypatch.setattr(submissions, "client", lambda profile: SimpleNamespace(logs=lambda number: [log]))
+    assert main(["logs", "1"]) == 0
+    assert capsys.readouterr().out == f"one\t{HARMLESS}\ntwo\nover it\n\nthree"
+    assert main(["logs", "1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["text"] == log.text
+
+
+def test_a_refusal_does_not_steer_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise Refused(f"{STEERING}\nSecond line.", code=STEERING)
+
+    monkeypatch.setattr(cli, "app", refuse)
+    assert main(["list"]) == 1
+    assert capsys.readouterr().err == f"podium: {HARMLESS}\nSecond line. [{HARMLESS}]\n"
+
+
+def test_a_verdict_does_not_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    refused = answers.Verdict(reason="x", blame="you", detail=STEERING, advice=STEERING)
+    submission = answers.Submission.model_construct(
+        id=1, status="scored", runs=[], scores={STEERING: STEERING}, verdict=refused
+    )
+    submissions.show(submission, as_json=False)
+    running.show(Verdict("failed", "x", "y", STEERING, logs={"scoring": STEERING}, notes=(STEERING,)))
+    result = SimpleNamespace(notes=[STEERING], outcome="failed", reason="x", code="y", detail=STEERING, stages=[])
+    _show_run("main", SimpleNamespace(result=result, logs={"scoring": STEERING}))  # type: ignore[arg-type]
+    say(STEERING)
+    printed = capsys.readouterr()
+    assert (printed.out.count(HARMLESS), printed.err.count(HARMLESS)) == (6, 5)
+    assert not set("\x1b\x07\x9b") & set(printed.out + printed.err)

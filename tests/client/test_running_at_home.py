@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import zipfile
 from dataclasses import asdict
@@ -40,6 +41,46 @@ def test_a_folder_is_packed_with_its_files_at_the_top_and_always_alike(tmp_path:
     with zipfile.ZipFile(packed(folder, tmp_path)) as archive:
         assert sorted(archive.namelist()) == ["model/weights.bin", "predict.py"]
     assert packed(folder, tmp_path).read_bytes() == first
+
+
+SECRETS = [".env", ".env.local", ".netrc", "model/.aws/credentials", ".ssh/id_rsa", ".podium/state.json", ".git/config"]
+
+
+def test_secrets_beside_the_code_are_not_packed_by_any_name(tmp_path: Path) -> None:
+    folder = tmp_path / "kit"
+    for name in ("predict.py", ".venv/pyvenv.cfg", *SECRETS):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(name)
+    (folder / "settings.txt").symlink_to(".env")
+    (folder / ".venv" / "python").symlink_to("/bin/sh")  # what is left out may lead anywhere
+    (folder / "again.py").symlink_to("predict.py")
+    with zipfile.ZipFile(packed(folder, tmp_path)) as archive:
+        assert {name: archive.read(name) for name in archive.namelist()} == {
+            "again.py": b"predict.py",
+            "predict.py": b"predict.py",
+        }
+
+
+@pytest.mark.parametrize("target", ["/proc/self/environ", "../id_rsa", "..", "../nowhere"])
+def test_a_link_out_of_the_folder_is_refused_and_named(tmp_path: Path, target: str) -> None:
+    folder = tmp_path / "kit"
+    folder.mkdir()
+    (tmp_path / "id_rsa").write_text("a key")
+    (folder / "data.csv").symlink_to(target)
+    with pytest.raises(InvalidInput, match=r"kit/data.csv' is a link to something outside the folder"):
+        packed(folder, tmp_path)
+
+
+def test_a_pipe_and_a_link_to_nothing_are_refused_and_named(tmp_path: Path) -> None:
+    folder = tmp_path / "kit"
+    folder.mkdir()
+    os.mkfifo(folder / "pipe")
+    with pytest.raises(InvalidInput, match="kit/pipe' is neither a file nor a folder"):
+        packed(folder, tmp_path)
+    (folder / "pipe").unlink()
+    (folder / "loop").symlink_to("loop")
+    with pytest.raises(InvalidInput, match="kit/loop' is neither a file nor a folder"):
+        packed(folder, tmp_path)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from podium.errors import InvalidInput, Refused
 from podium.files import cache_dir
 from podium.folders import Folder
 from podium.models import Push
-from podium.output import say, transfer_bar, write_json, write_result, write_table
+from podium.output import say, transfer_bar, write_json, write_result, write_table, write_text
 from podium.pushing import Pull, apply, compare, difference_lines, exported
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _show_run(task: str, run: "LocalRun") -> None:
     if result.outcome == "finished":
         write_table(["task", "column", "score"], [(task, key, value) for key, value in (result.scores or {}).items()])
     else:
-        print(f"{task}: {result.reason} ({result.code}): {result.detail}")
+        write_text(f"{task}: {result.reason} ({result.code}): {result.detail}")
         if result.code.startswith("image_"):
             say("Make Podium's own images in its checkout with `make images`, or name another with --image.")
     for record in result.stages:
@@ -157,7 +157,7 @@ def _show(push: Push, *, as_json: bool) -> None:
     if as_json:
         write_json(push)
         return
-    print("\n".join(difference_lines(push)) or f"Nothing differs from {push.slug} on the site.")
+    write_text("\n".join(difference_lines(push)) or f"Nothing differs from {push.slug} on the site.")
 
 
 @app.command()

@@ -7,7 +7,7 @@ import typer
 
 from podium.commands.options import AsJson, Profile, Slug, client, read_pairs, require_consent
 from podium.errors import InvalidInput
-from podium.output import say, transfer_bar, write_json, write_list, write_result, write_table
+from podium.output import say, transfer_bar, write_json, write_list, write_result, write_table, write_text
 
 app = typer.Typer()
 
@@ -30,9 +30,9 @@ def show(slug: Slug, profile: Profile = "", as_json: AsJson = False) -> None:
     if as_json:
         write_json(competition)
         return
-    print(competition.title)
+    write_text(competition.title)
     if competition.subtitle:
-        print(competition.subtitle)
+        write_text(competition.subtitle)
     write_table(
         ["phase", "opens", "closes", "accepts", "scores"],
         [
@@ -98,7 +98,7 @@ def download(
             path = me.download(file, folder, progress=progress)
         fetched.append({**file.model_dump(mode="json"), "path": str(path)})
         if not as_json:
-            print(path)
+            write_text(str(path))
     if as_json:
         write_json(fetched)
     elif not files:

@@ -9,6 +9,7 @@ import typer
 
 from podium.client import Client
 from podium.errors import InvalidInput, Refused
+from podium.output import printable
 
 INTERRUPTED: Final = 130  # as shells say it
 Profile = Annotated[str, typer.Option(help="The site of this name, as given to `podium login`; else the last one.")]
@@ -40,7 +41,7 @@ def require_consent(question: str, *, yes: bool, option: str) -> None:
     if not sys.stdin.isatty():
         raise InvalidInput(f"{question} There is nobody to ask here: say it with {option}.")
     with answering():
-        if not typer.confirm(question, err=True):
+        if not typer.confirm(printable(question), err=True):
             raise Refused("Nothing was done.", code="declined")
 
 

@@ -8,7 +8,7 @@ import typer
 
 from podium.commands.local import needing
 from podium.commands.options import AsJson, PhaseName, Profile, Slug, client
-from podium.output import say, write_json, write_table
+from podium.output import say, write_json, write_table, write_text
 
 if TYPE_CHECKING:
     from podium.rehearsal import Verdict
@@ -67,7 +67,7 @@ def show(verdict: "Verdict") -> None:
     if verdict.outcome == "finished":
         write_table(["column", "score on the mini split"], list(verdict.scores.items()))
     else:
-        print(f"{verdict.reason} ({verdict.code}): {verdict.detail}")
+        write_text(f"{verdict.reason} ({verdict.code}): {verdict.detail}")
     if verdict.meters:
         write_table(["meter", "value"], [(name, _number(value)) for name, value in verdict.meters.items()])
     if verdict.projection is not None:

@@ -15,7 +15,7 @@ from podium.commands.watching import watched
 from podium.errors import InvalidInput
 from podium.files import packed
 from podium.models import Kind, Submission
-from podium.output import describe, say, transfer_bar, write_json, write_list, write_result, write_table
+from podium.output import describe, say, transfer_bar, write_json, write_list, write_result, write_table, write_text
 
 app = typer.Typer()
 POLL_S = 2.0
@@ -26,14 +26,14 @@ def show(submission: Submission, *, as_json: bool) -> None:
     if as_json:
         write_json(submission)
     else:
-        print(describe(submission))
+        write_text(describe(submission))
         if submission.scores:
             write_table(["column", "score"], list(submission.scores.items()))
         for run in submission.runs:
             if run.smoke_scores:
                 write_table(["column", "score on the mini split"], list(run.smoke_scores.items()))
         if submission.verdict:
-            print(f"{submission.verdict.detail or submission.verdict.reason}\n{submission.verdict.advice}")
+            write_text(f"{submission.verdict.detail or submission.verdict.reason}\n{submission.verdict.advice}")
     if submission.status in ("failed", "cancelled"):
         raise typer.Exit(1)
 
@@ -196,7 +196,7 @@ def logs(
             return
         for log in streams:
             key = (log.run, log.stream)
-            print(log.text[printed.get(key, 0) :], end="", flush=True)
+            write_text(log.text[printed.get(key, 0) :], end="")
             printed[key] = len(log.text)
         if is_over:
             return

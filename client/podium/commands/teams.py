@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from podium.commands.options import AsJson, Profile, Slug, client, require_consent
-from podium.output import write_json, write_list, write_result, write_table
+from podium.output import write_json, write_list, write_result, write_table, write_text
 
 app = typer.Typer(help="Your team: show, create, leave, invite, invitations, accept, decline.", no_args_is_help=True)
 Key = Annotated[str, typer.Argument(help="The invitation's key, as `podium team invitations` lists it.")]
@@ -18,7 +18,7 @@ def show(slug: Slug, profile: Profile = "", as_json: AsJson = False) -> None:
     if as_json:
         write_json(team)
         return
-    print(team.name)
+    write_text(team.name)
     write_table(["member", ""], [(name, "captain" if name == team.captain else "") for name in team.members])
 
 

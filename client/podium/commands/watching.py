@@ -13,7 +13,7 @@ from rich.table import Column
 from podium.client import Client
 from podium.errors import SiteUnreachable
 from podium.models import Budget, Submission
-from podium.output import describe, printable, say
+from podium.output import describe, printable, printable_lines, say
 
 POLL_S: Final = 2.0
 WAITING_POLL_S: Final = 5.0  # while nothing runs yet
@@ -55,7 +55,7 @@ class TerminalScreen:
         self._task: TaskID | None = None
 
     def line(self, text: str) -> None:
-        self._progress.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self._progress.console.print(printable_lines(text), markup=False, highlight=False, soft_wrap=True)
 
     def budget(self, use: Budget | None, ago_s: float) -> None:
         if use is None:
