@@ -22,6 +22,7 @@ from competitions.organize.views.workspace import managed_competition
 from competitions.resources.rooms import takes_images
 from competitions.web.forms import cleaned
 from competitions.web.visit import visit
+from files.markup import MAX_CHARACTERS
 
 
 @require_http_methods(["GET", "HEAD"])
@@ -126,7 +127,8 @@ def rules(request: HttpRequest, slug: str) -> HttpResponse:
     def context(form: ChangeForm) -> dict[str, object]:
         text = str(form["text"].value() or "")
         shown = RulesVersion(text=text, format=str(form["format"].value() or Format.MARKDOWN))
-        compared = list(difference(before.text, text.replace("\r\n", "\n"))) if before and not form.errors else []
+        is_bounded = len(text) <= MAX_CHARACTERS  # a longer one is refused
+        compared = list(difference(before.text, text.replace("\r\n", "\n"))) if before and is_bounded else []
         images = competition.images.all()
         return {
             "rules": before,
