@@ -30,7 +30,6 @@ def broker_config(url: str) -> dict[str, object]:
 
 # A broker that is gone, or that takes nothing, such as a Redis whose disk is full.
 BROKER_AWAY: Final = (OperationalError, CeleryOperationalError, RedisError, OSError)
-ASKED_AGAIN_AFTER_S: Final = 5.0
 log = structlog.get_logger(__name__)
 app = Celery("podium", include=["core.background.jobs"])
 app.conf.update(
@@ -51,9 +50,10 @@ class Broker:
     """The broker, as this process last met it.
 
     Each message to one that is frozen takes its time-out, and the reconciler may have hundreds to send, such as one for each mail. So
-    after one that failed none is tried for a while.
+    there none is tried for a while after one that failed. Elsewhere each is: nobody else sends what a request did not.
     """
 
+    quiet_s = 0.0  # after a failure
     away_until = 0.0  # by the monotonic clock
 
     @classmethod
@@ -65,6 +65,6 @@ class Broker:
             app.send_task(task, queue=queue, **options)
         except BROKER_AWAY as error:
             log.warning("message_not_sent", task=task, queue=queue, error=str(error))
-            cls.away_until = time.monotonic() + ASKED_AGAIN_AFTER_S
+            cls.away_until = time.monotonic() + cls.quiet_s
             return False
         return True

@@ -3,7 +3,7 @@
 import signal
 import threading
 import time
-from typing import Any
+from typing import Any, Final
 
 import structlog
 from django.conf import settings
@@ -11,12 +11,14 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.db import InterfaceError, OperationalError, close_old_connections
 from django.utils import timezone
 
+from core.celery import Broker
 from core.health import note_round
 from core.reconciler import reconcile
 
 log = structlog.get_logger(__name__)
 AWAY_SLACK_S = 1.0
 EVERY_ROUND = ("queues_woken", "background_sent_again")  # done while anything waits: no line of the log for it
+BROKER_QUIET_S: Final = 5.0  # after a message that was not taken
 
 
 class Patience:
@@ -52,6 +54,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, once: bool, **options: Any) -> None:
         stop = threading.Event()
         self.patience = Patience()
+        Broker.quiet_s = BROKER_QUIET_S
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop.set())
         while True:
