@@ -160,7 +160,7 @@ def test_a_broker_that_takes_no_wake_up_is_not_asked_for_every_queue(
 ) -> None:
     channels: list[str] = []
     for number in range(3):
-        site.competition.queue = Queue.objects.create(name=f"queue-{number}")
+        site.competition.queue = Queue.objects.create(name=f"further-{number}")
         site.competition.save()
         site.submit()
 
