@@ -185,6 +185,7 @@ def test_a_broker_that_is_away_is_asked_again_after_a_while_and_not_for_each_mes
 
     monkeypatch.setattr(app, "send_task", frozen)
     monkeypatch.setattr(Broker, "away_until", 0.0)
+    monkeypatch.setattr(Broker, "quiet_s", 0.0)
     assert [Broker.send("request", queue="b") for _ in range(2)] == [False, False]
     assert tries == ["request", "request"], "a process of the site tries each"
     tries.clear()

@@ -57,10 +57,13 @@ class Command(BaseCommand):
         Broker.quiet_s = BROKER_QUIET_S
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop.set())
-        while True:
-            self.round(spare=not once)
-            if once or stop.wait(settings.RECONCILE_S):
-                return
+        try:
+            while True:
+                self.round(spare=not once)
+                if once or stop.wait(settings.RECONCILE_S):
+                    return
+        finally:  # a process that calls this command goes on as it was
+            Broker.quiet_s = 0.0
 
     def round(self, *, spare: bool) -> None:
         """One round; a database that is away is waited for, not died of."""
