@@ -141,9 +141,8 @@ def _require_room(team: Team, competition: Competition, kind: EnvironmentFile.Ki
 @transaction.atomic
 def environment_file_remove(*, file: EnvironmentFile, note: str) -> None:
     """Remove a file, but not its name and digest. Raises `NOT_REMOVABLE`, or why it is still needed."""
-    Team.objects.select_for_update(no_key=True).get(
-        pk=file.team_id
-    )  # a submission that names it takes its turn before or after
+    # A submission that names it takes its turn before or after.
+    Team.objects.select_for_update(no_key=True).get(pk=file.team_id)
     locked = EnvironmentFile.objects.select_for_update().get(pk=file.pk)
     if locked.state == EnvironmentFile.State.REMOVED:
         raise refusals.NOT_REMOVABLE(file=file)

@@ -78,9 +78,7 @@ def pick_add(*, board: Leaderboard, submission: Submission, by: User, now: datet
     Raises `NOT_OF_YOUR_TEAM`, `NothingToPick`, `SELECTION_CLOSED`, `CANNOT_COUNT` or `TOO_MANY_SELECTED`; then nothing is changed.
     """
     _require_choice(board, submission, by, now)
-    Team.objects.select_for_update(no_key=True).get(
-        pk=submission.team_id
-    )  # a team's choices take turns: the limit holds
+    Team.objects.select_for_update(no_key=True).get(pk=submission.team_id)  # choices take turns: the limit holds
     submission.refresh_from_db()
     _require_usable(board, submission)
     team_picks = Pick.objects.filter(leaderboard=board, team=submission.team_id)

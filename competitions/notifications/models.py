@@ -30,9 +30,17 @@ class Kind(models.TextChoices):
 
 
 CHOSEN_KINDS: Final = tuple(kind for kind in Kind if kind != Kind.ACCOUNT)  # whose mails people choose
-TEAM_KINDS: Final = (  # that concern a whole team; the others are between a person and the site
-    Kind.RUN, Kind.RESCORING, Kind.ANNOUNCEMENT, Kind.DEADLINE, Kind.MERGE, Kind.DISQUALIFICATION, Kind.REVEAL, Kind.MENTION,
-)  # fmt: skip
+# These concern a whole team; the others are between a person and the site.
+TEAM_KINDS: Final = (
+    Kind.RUN,
+    Kind.RESCORING,
+    Kind.ANNOUNCEMENT,
+    Kind.DEADLINE,
+    Kind.MERGE,
+    Kind.DISQUALIFICATION,
+    Kind.REVEAL,
+    Kind.MENTION,
+)
 
 # As organizers read them, whose webhooks are told of everybody's; the other kinds are called the same for all.
 ORGANIZERS_LABELS: Final = {

@@ -105,9 +105,7 @@ def annotations_edit(*, submission: Submission, annotations: Annotations, by: Us
     Its team may write them at any time, since a paper often comes after the end; an organizer may only remove commit and link.
     Raises `NOT_YOUR_ANNOTATIONS`.
     """
-    rows = Submission.objects.select_for_update(
-        of=("self",), no_key=True
-    )  # as in all places that wait for boards behind it
+    rows = Submission.objects.select_for_update(of=("self",), no_key=True)
     locked = rows.select_related("phase").get(pk=submission.pk)
     if not Membership.objects.filter(team=locked.team_id, user=by).exists():
         is_removal = annotations.commit in ("", locked.commit) and annotations.link in ("", locked.link)

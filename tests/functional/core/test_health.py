@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from competitions.compute.models import ComputeWorker, Queue
+from competitions.runs.queue.positions import unserved_queues
 from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import Kind
 from core.health import note_round
@@ -83,6 +84,7 @@ def test_runs_that_no_worker_takes_are_said(site: Scenario) -> None:
     assert degraded_names(later) == []
     ComputeWorker.objects.all().delete()
     assert degraded_names(later) == ["workers"]
+    assert str(site.queue) not in " ".join(unserved_queues(later)), "anybody may read it"
     Queue.objects.update(is_paused=True)
     assert degraded_names(later) == []
 
