@@ -15,6 +15,8 @@ PLACEHOLDER_WORD: Final = re.compile(
 )
 MARKUP: Final = re.compile(r"<[^<>]*>|&\w+;")
 LINE_BREAKS: Final = frozenset("\u2028\u2029")
+# They change the order in which what follows is shown, so that a text says one thing and shows another.
+BIDI_CONTROLS: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def is_storable(text: str) -> bool:
@@ -61,6 +63,16 @@ def has_control_characters(text: str) -> bool:
     return any(is_control_character(char) for char in text)
 
 
+def first_address(text: str) -> str:
+    """The first thing in the text that mail programs and pages may make a link; empty where there is none.
+
+    >>> first_address("Ada, see https://example.org/x now"), first_address("J.R.R. Tolkien")
+    ('https://example.org/x', '')
+    """
+    address = re.search(r"\w*://\S*|\bwww\.\S+", text, re.IGNORECASE)
+    return address[0] if address else ""
+
+
 def name_character(char: str) -> str:
     r"""The character in words: what is called by name, else its number in Unicode.
 
@@ -97,9 +109,9 @@ def first_unprintable(text: str) -> str:
 
 
 def is_control_character(char: str) -> bool:
-    """True for characters that show nothing and break lines or formats, U+FFFE among them."""
+    """True for characters that show nothing and break lines, formats or the order of what is shown."""
     is_no_character = ord(char) & 0xFFFE == 0xFFFE
-    return unicodedata.category(char) in ("Cc", "Cs") or char in LINE_BREAKS or is_no_character
+    return unicodedata.category(char) in ("Cc", "Cs") or char in LINE_BREAKS or char in BIDI_CONTROLS or is_no_character
 
 
 def free_name(base: str, taken: Collection[str], join: str = "-") -> str:

@@ -9,7 +9,7 @@ from django.db.models import Q
 from competitions.catalog.models import Competition
 from competitions.resources.models import StoredFile
 from core.background.rows import AskedRow, asker_key
-from core.fields import OneLineField
+from core.fields import NameField
 
 
 class AccountDeletion(models.Model):
@@ -66,7 +66,7 @@ class Certificate(models.Model):
     key = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="certificates")
     competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="certificates")
-    name = OneLineField(max_length=100, help_text="The person's name, as they want it printed.")
+    name = NameField(max_length=100, help_text="The person's name, as they want it printed.")
     made_at = models.DateTimeField()
 
     class Meta:

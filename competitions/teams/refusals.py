@@ -5,7 +5,7 @@ from typing import Final
 from competitions.catalog.models import Competition
 from competitions.catalog.questions import AnswersInvalid
 from core.refusals import Conflict, NotAllowed, Refusal, RefusalKind
-from files.text import first_unprintable
+from files.text import first_address, first_unprintable
 
 NOT_REGISTERED: Final = RefusalKind(
     403,
@@ -86,8 +86,12 @@ class TeamNameInvalid(Refusal):
     code, http_status = "team_name_invalid", 422
 
     def __init__(self, name: str) -> None:
-        hidden = first_unprintable(name)
-        fault = f"there is {hidden}" if hidden else f"this one has {len(name)}"
+        if hidden := first_unprintable(name):
+            fault = f"there is {hidden}"
+        elif address := first_address(name):
+            fault = f"a link such as {address} is not part of a name"
+        else:
+            fault = f"this one has {len(name)}"
         super().__init__(f"A team's name has 2 to 60 visible characters; {fault}. Choose another name.")
 
 

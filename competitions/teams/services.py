@@ -20,6 +20,7 @@ from competitions.notifications.services import notify_person
 from competitions.teams import refusals
 from competitions.teams.models import Invitation, Membership, Registration, Team
 from core.rows import get_or_none
+from files.text import first_address
 
 INVITATION_DAYS: Final = 14
 
@@ -146,7 +147,7 @@ def require_team(*, user: User, competition: Competition) -> Team:
 
 def clean_team_name(name: str) -> str:
     cleaned = " ".join(name.split())
-    if not 2 <= len(cleaned) <= 60 or not cleaned.isprintable():
+    if not 2 <= len(cleaned) <= 60 or not cleaned.isprintable() or first_address(cleaned):
         raise refusals.TeamNameInvalid(cleaned)
     return cleaned
 

@@ -7,11 +7,12 @@ class AccountsConfig(AppConfig):
 
     def ready(self) -> None:
         from allauth.account.signals import password_changed, password_reset, password_set
+        from allauth.mfa.signals import authenticator_added
 
         from accounts.models import sign_in_tokens_revoke
         from accounts.outbox import MAIL
         from core.background import jobs
 
-        for is_new_password in (password_changed, password_reset, password_set):
-            is_new_password.connect(sign_in_tokens_revoke)
+        for signal in (password_changed, password_reset, password_set, authenticator_added):
+            signal.connect(sign_in_tokens_revoke)
         jobs.register(MAIL)

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from accounts.links import require_github_name, require_orcid, require_web_site
 from core.background.rows import AskedRow, asker_key
-from core.fields import LongTextField, OneLineField
+from core.fields import LongTextField, NameField, OneLineField
 from core.refusals import Conflict
 
 TOKEN_PREFIX: Final = "podium_"
@@ -64,9 +64,9 @@ class User(AbstractUser):
     """
 
     email = models.EmailField("e-mail address", unique=True)
-    first_name = OneLineField("first name", max_length=150, blank=True)
-    last_name = OneLineField("last name", max_length=150, blank=True)
-    affiliation = OneLineField(max_length=200, blank=True)
+    first_name = NameField("first name", max_length=150, blank=True)
+    last_name = NameField("last name", max_length=150, blank=True)
+    affiliation = NameField(max_length=200, blank=True)
     deleted_at = models.DateTimeField(
         null=True, blank=True, editable=False, help_text="The person is gone; what boards and receipts need stays."
     )
@@ -175,8 +175,8 @@ class ApiToken(DeclaresAgent):
 SIGN_IN_TOKEN: Final = "Signed in with a password"  # of a script, which has no page to make a token on
 
 
-def sign_in_tokens_revoke(sender: type[User], user: User, **kwargs: object) -> None:
-    """Receiver of a new password: whoever had the old one has no token by it any more."""
+def sign_in_tokens_revoke(sender: object, user: User, **kwargs: object) -> None:
+    """Receiver of a new password or second factor: tokens that the old password gave end."""
     ApiToken.objects.filter(user=user, name=SIGN_IN_TOKEN, revoked_at=None).update(revoked_at=timezone.now())
 
 
@@ -214,9 +214,7 @@ class Profile(models.Model):
     user = models.OneToOneField(User, on_delete=models.CASCADE, related_name="profile")
     is_public = models.BooleanField("show my profile to everybody", default=False)
     is_indexed = models.BooleanField("let search engines list it", default=False)
-    name = OneLineField(
-        "display name", max_length=100, blank=True, help_text="Without one, your user name stands there."
-    )
+    name = NameField("display name", max_length=100, blank=True, help_text="Without one, your user name stands there.")
     about = LongTextField("about you", max_length=MAX_ABOUT, blank=True, help_text="Plain text.")
     orcid = OneLineField(
         "ORCID iD", max_length=19, blank=True, validators=[require_orcid], help_text="Such as 0000-0002-1825-0097."

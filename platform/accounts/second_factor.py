@@ -1,4 +1,4 @@
-"""The second factor that staff need: until they have one, the site leads them to its set-up."""
+"""The second factor of organizers and administrators, who are led to its set-up until they have one."""
 
 from typing import Final
 
@@ -15,6 +15,8 @@ from accounts.models import User
 from core.refusals import RefusalKind, refusal_response
 
 ACCOUNT_PAGES: Final = "/accounts/"  # where it is turned on, and signed out
+ORGANIZERS_PAGES: Final = "/host/"
+ASKING_PAGES: Final = ("/host/", "/host/ask/")  # what hosting is, and how to ask for it: for those who do not host yet
 API: Final = "/api/"
 SECOND_FACTORS: Final = [Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN]
 
@@ -25,22 +27,27 @@ SECOND_FACTOR_REQUIRED: Final = RefusalKind(
 )
 
 
-def lacks_second_factor(user: object) -> bool:
-    """True while the account has to turn on a second factor first. Robots have only tokens.
+def lacks_second_factor(user: object, path: str = "") -> bool:
+    """True while the account has to turn on a second factor first.
 
-    Nor does an account of a public demo, which can do nothing.
+    Staff need one for every page, others for those of organizers. Robots have only tokens, and an account of a public demo can do nothing.
     """
     if not settings.REQUIRE_STAFF_MFA or not isinstance(user, User) or user.is_robot or is_demo_account(user):
         return False
-    return (user.is_staff or user.is_superuser) and not is_mfa_enabled(user, types=SECOND_FACTORS)
+    organizes = path.startswith(ORGANIZERS_PAGES) and path not in ASKING_PAGES
+    return (user.is_staff or user.is_superuser or organizes) and not is_mfa_enabled(user, types=SECOND_FACTORS)
 
 
 class SecondFactorMiddleware(MiddlewareMixin):
-    """Redirects staff without a second factor to its setup; API tokens need no session, and pass."""
+    """Redirects organizers without a second factor to its set-up; API tokens need no session, and pass."""
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
         has_session = settings.SESSION_COOKIE_NAME in request.COOKIES
-        if has_session and not request.path.startswith(ACCOUNT_PAGES) and lacks_second_factor(request.user):
+        if (
+            has_session
+            and not request.path.startswith(ACCOUNT_PAGES)
+            and lacks_second_factor(request.user, request.path)
+        ):
             return _led_to_it(request)
         return None
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import TypeVar
 
+from allauth.account.decorators import reauthentication_required
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
@@ -95,6 +96,7 @@ def public(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
+@reauthentication_required(app="allauth.account")  # type: ignore[untyped-decorator]  # allauth has no types
 def token_make(request: HttpRequest) -> HttpResponse:
     """Make a token and show it, this once."""
     form = TokenForm(request.POST)

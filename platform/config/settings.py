@@ -247,6 +247,9 @@ ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if HTTPS else "http"
 ACCOUNT_USERNAME_VALIDATORS = "accounts.people.lookup.USERNAME_VALIDATORS"
 ACCOUNT_USERNAME_BLACKLIST = ["admin", "root", "podium", "organizer", "system"]
 ACCOUNT_SESSION_REMEMBER = None
+# Whoever finds an open browser takes nothing away: addresses and tokens ask for the password again, and owners hear of changes.
+ACCOUNT_REAUTHENTICATION_REQUIRED = True
+ACCOUNT_EMAIL_NOTIFICATIONS = True
 ALLAUTH_TRUSTED_PROXY_COUNT = PROXIES  # sign-in attempts are counted by the address of the person
 # Who hosts competitions besides organizers, whom administrators make: everybody, whoever asks and is let, or nobody.
 HOSTS = env.str("PODIUM_HOSTS", default="on_request")
@@ -290,7 +293,7 @@ MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not HTTPS  # browsers themselves allow that at localhost alone
 MFA_TOTP_ISSUER = "Podium"
-# Organizers and administrators must sign in with a second factor.
+# Organizers and administrators have to sign in with a second factor.
 REQUIRE_STAFF_MFA = env.bool("PODIUM_REQUIRE_STAFF_MFA", default=not EMBEDDED)
 EMAIL_CONFIG = env.email_url("PODIUM_EMAIL_URL", default=f"filemail:///{DATA_DIR / 'mail'}")
 vars().update(EMAIL_CONFIG)

@@ -14,7 +14,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.expressions import Combinable
 
 from core.refusals import RefusalKind
-from files.text import first_control_character
+from files.text import first_address, first_control_character, first_unprintable
 
 SHORT_TEXT: Final = 10_000  # characters of a description
 
@@ -50,6 +50,20 @@ class OneLineField(models.CharField[str | Combinable, str]):
     def deconstruct(self) -> Any:
         name, _, args, kwargs = super().deconstruct()
         return name, "django.db.models.CharField", args, kwargs
+
+
+def shown_name(text: str) -> None:
+    """Raise `ValidationError` for a name with hidden characters or a link: mails and boards show it."""
+    if character := first_unprintable(text):
+        raise ValidationError(f"A name has visible characters only: there is {character}.", code="shown_name")
+    if address := first_address(text):
+        raise ValidationError(f"A name holds no link: leave out {address}.", code="shown_name")
+
+
+class NameField(OneLineField):
+    """The name of a person or an institution."""
+
+    default_validators = [one_line, shown_name]
 
 
 class LongTextField(models.TextField[str | Combinable, str]):

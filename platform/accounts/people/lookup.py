@@ -13,15 +13,16 @@ from files.text import name_character
 def require_username_characters(text: str) -> None:
     """Raise `ValidationError` that names the first character that no user name has.
 
-    A user name that looks like an address could be taken for the person whose address it is.
+    A user name that looks like an address, or has a letter of another alphabet that looks like one of this, could be taken
+    for another person's.
     """
-    refused = re.search(r"[^\w.+-]", text)
+    refused = re.search(r"[^\w.+-]", text, re.ASCII)
     if refused is None:
         return
     if refused[0] == "@":
         raise ValidationError("A user name has no @. Your e-mail address goes in its own field.")
     raise ValidationError(
-        f"A user name has only letters, digits and . _ + -; there is {name_character(refused[0])} in place {refused.start() + 1}."
+        f"A user name has only letters (a to z), digits and . _ + -; there is {name_character(refused[0])} in place {refused.start() + 1}."
     )
 
 

@@ -43,6 +43,7 @@ def sign_up() -> None:
     [
         ("alice@example.org", "A user name has no @."),
         ("alice smith", "there is a blank in place 6"),
+        ("\u0430lice", "only letters (a to z), digits and . _ + -; there is “\u0430” in place 1"),  # Cyrillic
         ("al/ice", "there is “/” in place 3"),
         ("ali\u200bce", "there is the character U+200B (zero width space) in place 4"),
     ],

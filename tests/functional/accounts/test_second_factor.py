@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
+from allauth.mfa.signals import authenticator_added
 from django.core.cache import cache
 from django.test import Client
 
 from accounts.models import Scope, User, token_create
+from competitions.catalog.organizers import organizer_add
 from tests.permissions import user_client
 from tests.scenario import Scenario, person
 
@@ -37,6 +39,30 @@ def test_staff_without_one_are_led_to_the_page_where_they_turn_it_on(site: Scena
     page = client.get(ACTIVATE, follow=True).content.decode()
     assert "sign in with a second factor" in page
     assert all(words in page for words in ("Authenticator App", "Security Keys"))
+
+
+def test_whoever_organizes_without_being_staff_needs_one_for_the_workspace_alone(site: Scenario, settings: Any) -> None:
+    settings.HOSTS = "everybody"
+    member = site.member()
+    organizer_add(competition=site.competition, person=member.username, by=site.organizer)
+    workspace = f"/host/competitions/{site.competition.slug}/"
+    client = user_client(member)
+    assert [client.get(path).status_code for path in ("/host/", "/profile/", "/")] == [200, 200, 200]
+    for refused in (client.get(workspace), client.post("/host/begin/", {"start": "empty"})):
+        assert (refused.status_code, refused["Location"]) == (302, ACTIVATE)
+    with_second_factor(member)
+    assert client.get(workspace).status_code == 200
+
+
+@pytest.mark.parametrize("is_second_factor", [True, False])
+def test_a_new_second_factor_ends_the_tokens_that_the_password_gave(site: Scenario, is_second_factor: bool) -> None:
+    member = site.member()
+    EmailAddress.objects.create(user=member, email=member.email, verified=True)
+    token = Client().post("/api/api-token-auth/", {"username": member.username, "password": "x"}).json()["token"]
+    if is_second_factor:
+        authenticator_added.send(sender=Authenticator, user=with_second_factor(member))
+    answer = Client().get("/api/v1/competitions/", headers={"Authorization": f"Bearer {token}"})
+    assert answer.status_code == (401 if is_second_factor else 200)
 
 
 @pytest.mark.django_db

@@ -29,7 +29,7 @@ from django.utils import timezone
 from rest_framework.settings import api_settings
 from rest_framework.throttling import AnonRateThrottle
 
-from accounts.models import User
+from accounts.models import ApiToken, User
 from accounts.sign_in import ConnectedAccountAdapter
 from tests.pages import page_words
 from tests.permissions import user_client
@@ -234,6 +234,44 @@ def test_an_account_elsewhere_with_a_known_address_opens_none_here(
 
 def test_whoever_could_not_sign_in_elsewhere_is_told_so_without_signing_in() -> None:
     assert Client().get(reverse("socialaccount_login_error")).status_code == 401
+
+
+def test_a_token_asks_for_the_password_again_and_is_made_then() -> None:
+    user = verified()
+    client = user_client(user)
+    form = {"name": "cluster", "scopes": ["read"], "days": "7"}
+    first = client.post("/profile/tokens/", form)
+    assert (first.status_code, first["Location"]) == (302, "/accounts/reauthenticate/?next=%2Fprofile%2Ftokens%2F")
+    wrong = client.post(first["Location"], {"password": "wrong", "next": "/profile/tokens/"})
+    assert not ApiToken.objects.exists()
+    assert b"Confirm that it is you" in wrong.content
+    page = client.post(first["Location"], {"password": "x", "next": "/profile/tokens/"})
+    assert ApiToken.objects.get().hint in page.content.decode(), "nothing has to be filled in again"
+    assert page["Cache-Control"] == "no-store"
+    assert client.post("/profile/tokens/", form).status_code == 200, "the answer holds for some minutes"
+
+
+def test_another_address_takes_the_password_and_the_former_one_hears_of_it() -> None:
+    user = verified()
+    former, email = user.email, "other@example.org"
+    client = user_client(user)
+    form = {"action_add": "", "email": email}
+    assert client.post("/accounts/email/", form)["Location"].startswith("/accounts/reauthenticate/")
+    assert not EmailAddress.objects.filter(email=email).exists()
+    client.post("/accounts/reauthenticate/", {"password": "x"})
+    client.post("/accounts/email/", form)
+    EmailAddress.objects.filter(email=email).update(verified=True)
+    client.post("/accounts/email/", {"action_primary": "", "email": email})
+    notices = [message for message in mail.outbox if message.to == [former]]
+    assert [email in message.body and "change your password" in message.body for message in notices] == [True]
+
+
+@pytest.mark.parametrize("text", ["Ada\u202e evol", "Ada\u200b", "see https://example.org/x", "www.example.org"])
+def test_a_name_hides_nothing_and_holds_no_link(text: str) -> None:
+    client = user_client(verified())
+    for path, field in (("/profile/", "first_name"), ("/profile/", "affiliation"), ("/profile/public/", "name")):
+        page = client.post(path, {field: text}).content.decode()
+        assert "visible characters only" in page or "holds no link" in page or "without control characters" in page
 
 
 def test_the_pages_of_accounts_are_in_sentence_case() -> None:

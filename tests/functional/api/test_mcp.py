@@ -186,6 +186,7 @@ def test_an_agent_has_no_scope_that_is_a_persons(site: Scenario) -> None:
             secret_token(member, Scope.READ, scope, agent=ROBOT)
     client = Client()
     client.force_login(member)
+    client.post("/accounts/reauthenticate/", {"password": "x"})
     form = {"name": "a", "scopes": ["read", "team"], "days": "7", "agent_model": "Model 1"}
     refused = client.post("/profile/tokens/", form)
     assert (refused.status_code, "accepts the rules" in refused.content.decode()) == (422, True)
