@@ -236,7 +236,7 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "organize:build": ("post", "", {"A": 302, "SMTXR": 404, "O": 422}),  # nothing is answered yet
     "organize:publish": ("post", "", {"A": 302, "SMTXR": 404, "O": 409}),
     "accounts:profile": ("get", SIGNED_IN, {"A": 302}),
-    "accounts:token-make": ("post", "", {"A": 302, "SMTOXR": 422}),
+    "accounts:token-make": ("post", SIGNED_IN, {"A": 302}),  # it asks for the password first
     "accounts:token-revoke": ("post", "", {"A": 302, "SMTOXR": 404}),
     "accounts:public": ("get", SIGNED_IN, {"A": 302}),
     "web:own-data": ("get", SIGNED_IN, {"A": 302}),
