@@ -127,7 +127,7 @@ def _faults(
     if difference.mae is not None:
         off = difference.mae > allowed
         return [f"the predictions differ by {difference.mae:.6g} on average; {allowed:g} is allowed"] if off else []
-    share = 1 - task.check_tolerance if task.check_tolerance is not None else place.lane.min_equal_share or 1.0
+    share = 1 - task.check_tolerance if task.check_tolerance is not None else place.lane.equal_share_asked
     off = difference.equal_share < share
     return [f"{difference.equal_share:.2%} of the rows are equal; {share:.2%} are asked for"] if off else []
 

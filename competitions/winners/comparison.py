@@ -27,12 +27,15 @@ from scoring.tables.reading.file_types import is_table_name
 from scoring.tables.schema import TableSchema
 
 MAX_TEXT_BYTES: Final = 64 * 1024 * 1024
-MAX_LINES: Final = 1_000_000  # they are compared in Python, and other work waits meanwhile
+# They are compared in Python, and other work waits meanwhile.
+MAX_LINES: Final = 1_000_000
+MAX_WORDS: Final = 5_000_000
 MAX_PAIRS: Final = 400  # of a plot
 # Damaged, or encrypted.
 UNREADABLE: Final = (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError)
 
 _WORD: Final = re.compile(rb"[^\s,;]+")
+_GAPS: Final = (b" ", b"\t", b",", b";", b"\n", b"\r", b"\v", b"\f")
 _NUMBER: Final = rb"[-+]?(?:\d{1,40}\.?\d{0,40}|\.\d{1,40})(?:[eE][-+]?\d{1,2})?"
 _WHOLE: Final = rb"[-+]?\d+ [-+]?\d+"
 _REAL: Final = re.compile(rb"(?!" + _WHOLE + rb"\Z)" + _NUMBER + rb" " + _NUMBER)
@@ -46,12 +49,17 @@ class CannotCompare(Exception):
 
 @dataclass(frozen=True)
 class Difference:
-    """Distance between two sets of predictions; `mae` is None without real numbers or if texts differ."""
+    """Distance between two sets of predictions.
+
+    `mae` and `largest` are of the real numbers, None without any; `has_words` where classes, ranks or texts that differ
+    can be told by the share of equal rows alone.
+    """
 
     rows: int
     equal_share: float
     mae: float | None
     largest: float | None
+    has_words: bool = False
     notes: list[str] = field(default_factory=list)
 
 
@@ -61,11 +69,11 @@ def compare(ours: Arrays, theirs: Arrays) -> Difference:
     Raises `CannotCompare` where they do not.
 
     >>> compare({"y": np.array([1.0, 2.0])}, {"y": np.array([1.0, 2.5])})
-    Difference(rows=2, equal_share=0.5, mae=0.25, largest=0.5, notes=[])
+    Difference(rows=2, equal_share=0.5, mae=0.25, largest=0.5, has_words=False, notes=[])
     """
     if set(ours) != set(theirs):
         raise CannotCompare(f"The run made {sorted(ours)}, submitted were {sorted(theirs)}.")
-    shares, means, largest, rows = [], [], [], 0
+    shares, means, largest, rows, has_words = [], [], [], 0, False
     for name, output in ours.items():
         sent = theirs[name]
         if output.shape != sent.shape:
@@ -74,10 +82,11 @@ def compare(ours: Arrays, theirs: Arrays) -> Difference:
         equal = output == sent
         shares.append(float(np.mean(equal.reshape(len(output), -1).all(axis=1))) if len(output) else 1.0)
         apart = _apart_in_text(output, sent) if output.dtype == object else _apart(output, sent)
+        has_words |= apart is None
         if apart is not None and apart.size:
             means.append(float(apart.mean()))
             largest.append(float(apart.max()))
-    return Difference(rows, min(shares, default=1.0), max(means, default=None), max(largest, default=None))
+    return Difference(rows, min(shares, default=1.0), max(means, default=None), max(largest, default=None), has_words)
 
 
 def _apart(output: NDArray[Any], sent: NDArray[Any]) -> NDArray[np.float64] | None:
@@ -98,8 +107,8 @@ def _apart_in_text(output: NDArray[Any], sent: NDArray[Any]) -> NDArray[np.float
     """
     differences = array("d")
     for ours, theirs in zip(output, sent, strict=True):
-        words = list(zip_longest(_WORD.findall(ours), _WORD.findall(theirs), fillvalue=b""))
-        for word, other in words:
+        words = ((match[0] for match in _WORD.finditer(line)) for line in (ours, theirs))
+        for word, other in zip_longest(*words, fillvalue=b""):
             if _REAL.fullmatch(word + b" " + other):
                 differences.append(abs(float(word) - float(other)))
             elif word != other:
@@ -241,4 +250,6 @@ def _lines(path: Path) -> Arrays:
             raise CannotCompare(f"The zip cannot be read: {error}") from error
     if sum(text.count(b"\n") + text.count(b"\r") for text in texts.values()) > MAX_LINES:
         raise CannotCompare(f"The files have more than {MAX_LINES:,} lines together.")
+    if sum(text.count(gap) for text in texts.values() for gap in _GAPS) > MAX_WORDS:
+        raise CannotCompare(f"The files have more than {MAX_WORDS:,} words together.")
     return {name: np.array(text.splitlines() or [b""], dtype=object) for name, text in texts.items()}

@@ -70,7 +70,7 @@ class Lane(models.Model):
         "smallest share of equal rows",
         default=0.0,
         validators=[MinValueValidator(0)],
-        help_text="0 to 1; for rankings and classes, where a mean difference means nothing.",
+        help_text="0 to 1, for rankings, classes and texts, which have no mean difference. At 0, all rows have to be equal.",
     )
     score_tolerance = models.FloatField(
         default=0.0,
@@ -104,6 +104,11 @@ class Lane(models.Model):
         if (self.tolerance or self.score_tolerance) and not self.tolerance_origin.strip():
             text = "Say how the tolerance was found, best by repeated runs with other seeds; without one, leave the tolerances at 0."
             raise ValidationError({"tolerance_origin": text})
+
+    @property
+    def equal_share_asked(self) -> float:
+        """Smallest share of equal rows, 0 to 1, where no mean difference says how close two predictions are."""
+        return self.min_equal_share or 1.0
 
 
 class Place(models.Model):

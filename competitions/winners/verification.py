@@ -229,8 +229,9 @@ def _outside(lane: Lane, difference: Difference) -> list[str]:
     faults = []
     if difference.mae is not None and difference.mae > lane.tolerance:
         faults.append(f"the predictions differ by {difference.mae:.6g} on average; {lane.tolerance:g} is allowed")
-    if difference.equal_share < lane.min_equal_share:
-        faults.append(f"{difference.equal_share:.2%} of the rows are equal; {lane.min_equal_share:.2%} are asked for")
+    least = lane.equal_share_asked if difference.has_words else lane.min_equal_share
+    if difference.equal_share < least:
+        faults.append(f"{difference.equal_share:.2%} of the rows are equal; {least:.2%} are asked for")
     return faults
 
 
@@ -245,6 +246,7 @@ def _difference(place: Place, runs: list[Run]) -> tuple[Difference, list[list[fl
         equal_share=min(difference.equal_share for difference in differences),
         mae=max(means, default=None),
         largest=max(largest, default=None),
+        has_words=any(difference.has_words for difference in differences),
     ), sampled_pairs(*both[0])
 
 

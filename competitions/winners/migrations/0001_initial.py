@@ -25,7 +25,7 @@ class Migration(migrations.Migration):
                 ('top', models.PositiveSmallIntegerField(default=3, help_text="The number of winners.", validators=[django.core.validators.MinValueValidator(1)], verbose_name='places')),
                 ('days', models.PositiveSmallIntegerField(default=14, help_text="Days that an invited team has to hand in everything.", validators=[django.core.validators.MinValueValidator(1)])),
                 ('tolerance', models.FloatField(default=0.0, help_text="Largest mean absolute difference allowed between the predictions made here and those submitted.", validators=[django.core.validators.MinValueValidator(0)])),
-                ('min_equal_share', models.FloatField(default=0.0, help_text="0 to 1; for rankings and classes, where a mean difference means nothing.", validators=[django.core.validators.MinValueValidator(0)], verbose_name='smallest share of equal rows')),
+                ('min_equal_share', models.FloatField(default=0.0, help_text="0 to 1, for rankings, classes and texts, which have no mean difference. At 0, all rows have to be equal.", validators=[django.core.validators.MinValueValidator(0)], verbose_name='smallest share of equal rows')),
                 ('score_tolerance', models.FloatField(default=0.0, help_text="Largest difference allowed in the score of the primary column.", validators=[django.core.validators.MinValueValidator(0)])),
                 ('tolerance_origin', models.TextField(blank=True, help_text="For instance: five runs of the baseline with different seeds differed by 0.003 eV on average. Shown with each comparison.", verbose_name='where the tolerances come from')),
                 ('instructions', models.TextField(blank=True, help_text='Markdown, shown to invited teams.')),

@@ -84,15 +84,22 @@ def handed_in(site: Scenario, lane: Lane) -> Place:
 
 
 def verified(
-    site: Scenario, lane: Lane, *, predictions: bytes | None, score: float = 0.1, wall_s: float = 3600.0
+    site: Scenario,
+    lane: Lane,
+    *,
+    predictions: bytes | None,
+    score: float = 0.1,
+    wall_s: float = 3600.0,
+    place: Place | None = None,
+    name: str = OFFICIAL,
 ) -> Place:
     """The verification run taken to its end with these predictions, and compared."""
-    place = verification_start(key=handed_in(site, lane).key, by=site.organizer, now=site.now)
+    place = verification_start(key=(place or handed_in(site, lane)).key, by=site.organizer, now=site.now)
     run = site.claim(site.worker(gpus=1), free_gpus=1)
     assert run.submission == place.verification
     if predictions is not None:
         RunOutput.objects.create(
-            run=run, attempt=1, name="predictions.zip", file=store_bytes(zip_bytes({f"out/{OFFICIAL}": predictions}))
+            run=run, attempt=1, name="predictions.zip", file=store_bytes(zip_bytes({f"out/{name}": predictions}))
         )
     body = {"outcome": "finished", "scores": {"mae": score}, "stages": [{"name": "ingestion", "wall_s": wall_s}]}
     reports.run_complete(**lease(run), result=read_result(body, columns=["mae"]), now=site.now)
@@ -368,6 +375,20 @@ def test_text_without_an_official_format_is_compared_line_by_line(site: Scenario
     assert compare(ours, theirs).equal_share == pytest.approx(2 / 3)
     with pytest.raises(CannotCompare, match="more than 1,000,000 lines"):
         read_predictions(store_bytes(zip_bytes({"pred.txt": "\n" * 1_000_001})), "predictions.zip", None)
+    with pytest.raises(CannotCompare, match="more than 5,000,000 words"):
+        read_predictions(store_bytes(zip_bytes({"pred.txt": ".5 " * 5_000_001})), "predictions.zip", None)
+
+
+def test_a_word_that_differs_does_not_take_the_numbers_beside_it_out_of_the_comparison(
+    site: Scenario, lane: Lane
+) -> None:
+    Phase.objects.filter(pk=site.sealed.pk).update(prediction_format=None)
+    place = handed_in(site, lane)
+    text = store_bytes(zip_bytes({"out/pred.csv": "id,gap\nm1,0.25\nm2,0.5"}))
+    Submission.objects.filter(pk=place.submission_id).update(file=text, file_name="p.zip")
+    place = verified(site, lane, place=place, name="pred.csv", predictions=b"ID,gap\nm1,0.75\nm2,0.9")
+    assert (place.comparison["mae"], place.comparison["is_within"]) == (None, False)
+    assert "0.00% of the rows are equal; 100.00% are asked for" in place.comparison["faults"]
 
 
 @pytest.mark.parametrize(
