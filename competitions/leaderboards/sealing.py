@@ -56,8 +56,9 @@ ALREADY_COMMITTED: Final = RefusalKind(
 
 
 def unscored(phase: Phase) -> int:
-    """Submissions in time that still run."""
-    return Submission.objects.filter(phase=phase, status__in=LIVE, is_late=False, is_verification=False).count()
+    """Submissions in time that still run and may stand on a board."""
+    waits = Submission.objects.filter(phase=phase, status__in=LIVE, is_late=False, is_verification=False)
+    return waits.filter(is_task_rerun=False, is_smoke=False).count()
 
 
 @transaction.atomic

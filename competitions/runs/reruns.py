@@ -67,8 +67,9 @@ def may_repeat(user: User, submission: Submission) -> bool:
 def submission_repeat(*, submission: Submission, by: User, now: datetime, task: Task | None = None) -> Submission:
     """Run an ended submission again as a new one that costs no quota.
 
-    With `task`, it runs on that alone and stands on no board. Raises `StillRunning`, or `TASK_SEALED` where the phase
-    would show what another keeps sealed.
+    With `task`, it runs on that alone. Then it stands on no board, nor does what a service account runs again: it would be
+    one more draw, also after the end. Raises `StillRunning`, or `TASK_SEALED` where the phase would show what another
+    keeps sealed.
     """
     if submission.status not in FINAL:
         raise StillRunning
@@ -82,7 +83,7 @@ def submission_repeat(*, submission: Submission, by: User, now: datetime, task: 
         now,
         [task] if task else [],
         rerun_of=submission,
-        is_task_rerun=bool(task) or is_of_organizers,
+        is_task_rerun=task is not None or is_of_organizers or not organizes(by, submission.phase),
         **{name: getattr(submission, name) for name in OFF_THE_BOARD},
     )
 

@@ -19,6 +19,7 @@ from accounts.models import ApiToken, User
 from competitions.catalog.models import Column, CompetitionOrganizer, Leaderboard, Phase, Task
 from competitions.codabench_api.shapes import log_name
 from competitions.leaderboards.models import Entry
+from competitions.leaderboards.sealing import unscored
 from competitions.resources.models import Resource
 from competitions.resources.storage import store_bytes
 from competitions.runs.models import RunOutput
@@ -177,6 +178,14 @@ def test_an_organizers_robot_runs_a_submission_again_on_one_task(site: Scenario,
     for unknown in (missing, "nonsense"):
         refused = script.post(f"/api/submissions/{original.pk}/re_run_submission/?task_key={unknown}")
         assert (refused.status_code, "error_msg" in refused.json()) == (404, True)
+
+
+def test_what_a_service_account_runs_again_is_no_further_draw(site: Scenario, phase: Phase, robot: Script) -> None:
+    sent = scored(site, robot.submit(phase, zip_bytes({"answer.txt": "1"}))["id"], 0.5)
+    rerun = robot.post(f"/api/submissions/{sent.pk}/re_run_submission/")
+    assert (rerun.status_code, unscored(phase)) == (201, 0), "nor does a reveal wait for it"
+    scored(site, rerun.json()["id"], 0.1)
+    assert Entry.objects.get(team=sent.team).score.submission == sent
 
 
 def test_what_is_still_running_is_not_run_again(site: Scenario, phase: Phase) -> None:
