@@ -6,7 +6,7 @@ lock: so of the two only one happens, in either order.
 """
 
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from itertools import islice
@@ -58,8 +58,14 @@ def forget_exports(exports: QuerySet[Any], *, now: datetime) -> int:
     """Delete these rows with their files, which can be written again; returns how many."""
     files = list(exports.exclude(file=None).values_list("file", flat=True))
     removed, _ = exports.delete()
-    mark_unneeded(StoredFile.objects.filter(pk__in=files), now=now - GRACE, limit=len(files))
+    discard_files(files, now=now)
     return removed
+
+
+def discard_files(digests: Collection[str], *, now: datetime) -> None:
+    """Let files that nothing points at go in the next round, not after a week: nobody wants them back."""
+    if digests:
+        mark_unneeded(StoredFile.objects.filter(pk__in=digests), now=now - GRACE, limit=len(digests))
 
 
 def _pointed_at() -> Q:

@@ -12,6 +12,7 @@ from workers.protocol.stages import StageName, StageOutput, Step
 
 TMP_BYTES: Final = 512 * MIB
 LOG_BYTES: Final = 4 * MIB
+DETAILED_BYTES: Final = 32 * MIB  # the page of a scoring program
 PROGRAM: Final = "/app/program"
 SUBMITTED: Final = "/app/ingested_program"
 RESULT: Final = "/app/input/res"

@@ -20,8 +20,10 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from competitions.compute.models import ComputeWorker, Queue, queue_by_token
+from competitions.disclosure.outputs import DETAILED_RESULTS
 from competitions.resources.downloads import read_file_token, stored_response
 from competitions.resources.models import StoredFile
+from competitions.resources.orphans import discard_files
 from competitions.resources.storage import CHUNK_BYTES, digest_and_size, spooled, store_path
 from competitions.runs import dispatch
 from competitions.runs.leases import interrupts, reports, retries
@@ -38,6 +40,7 @@ from core.rows import get_or_none
 from core.serving.receiving import announced_bytes, takes_body
 from workers.protocol.calls import Action, Claim, Heartbeat, HeartbeatAnswer, Register, Registered, Release
 from workers.protocol.messages import PROTOCOL_VERSION, M, Message, MessageInvalid, read_message
+from workers.protocol.planning import DETAILED_BYTES
 from workers.protocol.results import Complete
 
 log = structlog.get_logger(__name__)
@@ -337,7 +340,8 @@ def _output_limit(lease: Lease, name: str) -> int:
     if allowed_bytes is None:
         raise LeaseLost
     # A zip of incompressible files is a little larger than the files; logs have a bound of their own.
-    return allowed_bytes + 16 * 1024 * 1024
+    allowed_bytes += 16 * 1024 * 1024
+    return min(allowed_bytes, DETAILED_BYTES) if name == DETAILED_RESULTS else allowed_bytes
 
 
 @worker_view("PUT", _room_of_output)
@@ -351,12 +355,15 @@ def output(request: HttpRequest, run_id: UUID, name: str) -> HttpResponse:
         stored = store_path(path, link=True, sha256=actual)
     with transaction.atomic():
         reports.require_lease(**lease)
+        former = RunOutput.objects.filter(run=run_id, attempt=lease["attempt"], name=name).exclude(file=stored)
+        replaced = list(former.values_list("file", flat=True))
         RunOutput.objects.bulk_create(
             [RunOutput(run_id=run_id, attempt=lease["attempt"], name=name, file=stored)],
             update_conflicts=True,
             unique_fields=["run", "attempt", "name"],
             update_fields=["file"],
         )
+        discard_files(replaced, now=timezone.now())
     return JsonResponse({"sha256": stored.sha256, "size_bytes": stored.size_bytes})
 
 

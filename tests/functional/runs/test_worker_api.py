@@ -9,10 +9,13 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from accounts.models import token_create
 from competitions.catalog.models import Column
 from competitions.compute.models import ComputeWorker
+from competitions.resources.models import StoredFile
+from competitions.resources.orphans import remove_unneeded
 from competitions.runs.leases import reports
 from competitions.runs.leases.retries import expire_leases
 from competitions.runs.models import Run, RunOutput
@@ -309,7 +312,15 @@ def test_an_output_larger_than_the_phase_allows_is_refused_while_it_arrives(work
     worker.run.submission.phase.save()
     answer = worker.put("predictions.zip", bytes(17 << 20))
     assert (answer.status_code, answer.json()["code"]) == (413, "output_too_large")
+    assert worker.put("detailed_results.html", bytes((32 << 20) + 1)).status_code == 413, "a page is read in one piece"
     assert not RunOutput.objects.exists()
+
+
+def test_an_output_that_is_sent_again_takes_the_place_of_the_former_one_on_disk_too(worker: Worker) -> None:
+    for number in range(3):
+        assert worker.put("scoring.zip", b"%d" % number).status_code == 200
+    remove_unneeded(now=timezone.now())
+    assert StoredFile.objects.get(size_bytes=1) == RunOutput.objects.get().file
 
 
 @pytest.mark.parametrize("call", ["heartbeat", "complete", "release"])

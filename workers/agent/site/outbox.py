@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Final
 
 from workers.errors import OutputRefused
+from workers.protocol.planning import DETAILED_BYTES
 from workers.protocol.results import Output, Verdict
 from workers.sandbox.collect import Listing, file_sha256, list_output, read_bounded, zip_output
 from workers.sandbox.stage import StageRun
 from workers.sandbox.verdict import failed
 
-MAX_DETAILED_BYTES: Final = 32 << 20
 DETAILED: Final = "detailed_results.html"
 MAX_REPLICATES_BYTES: Final = 64 << 20
 MAX_SLICES_BYTES: Final = 256 << 10
@@ -80,7 +80,7 @@ class Outbox:
         if not pages:
             return None
         try:
-            content = read_bounded(stage.volume.path, DETAILED if DETAILED in pages else pages[0], MAX_DETAILED_BYTES)
+            content = read_bounded(stage.volume.path, DETAILED if DETAILED in pages else pages[0], DETAILED_BYTES)
         except OutputRefused as error:
             return f"The detailed results were not kept: {error.detail}"
         (self.folder / DETAILED).write_bytes(content or b"")
