@@ -150,7 +150,8 @@ def line_of_best(steps: Sequence[tuple[datetime, float]], column: Column) -> Spa
     pixels = [
         (
             round(SPARK_EDGE + wide * (at - first_at).total_seconds() / span_s, 1),
-            round(SPARK_HEIGHT - SPARK_EDGE - high * (value - first) / (last - first), 1),
+            # Halves, because the difference of two finite numbers may be none.
+            round(SPARK_HEIGHT - SPARK_EDGE - high * ((value / 2 - first / 2) / (last / 2 - first / 2)), 1),
         )
         for at, value in steps
     ]

@@ -63,7 +63,7 @@ def test_a_row_says_how_many_places_it_gained_since_yesterday(site: Scenario) ->
 
 
 def test_a_small_line_goes_up_whichever_way_is_better() -> None:
-    for column, values in ((MAE, (0.5, 0.3)), (AUC, (0.3, 0.5))):
+    for column, values in ((MAE, (0.5, 0.3)), (AUC, (0.3, 0.5)), (MAE, (1.7e308, -1.797e308))):
         spark = score_spark(Entry(trend=[(0, values[0]), (100, values[1])]), column)
         assert spark is not None
         assert (spark.path, spark.x, spark.y) == ("M3.0 17.0H69.0V3.0", 69.0, 3.0)
