@@ -15,7 +15,8 @@ from podium.errors import InvalidInput
 
 ZIP_TIME: Final = (1980, 1, 1, 0, 0, 0)  # the same folder is the same zip
 SECRETS: Final = (".env*", ".netrc", ".aws", ".ssh", ".podium")  # often lie beside code, and are for nobody else
-LEFT_OUT: Final = ("__pycache__", ".git", ".venv", ".ipynb_checkpoints", *SECRETS)
+# In small letters: on some disks .GIT is .git.
+LEFT_OUT: Final = ("__pycache__", "__macosx", ".ds_store", ".git", ".venv", ".ipynb_checkpoints", *SECRETS)
 
 
 def cache_dir() -> Path:
@@ -67,7 +68,7 @@ def _files_inside(folder: Path) -> Iterator[Path]:
     """The files to pack. Raises `InvalidInput` for links to the outside, and for pipes and devices."""
     root = Path(os.path.realpath(folder))
     for file in sorted(folder.rglob("*")):
-        if _is_left_out(file.relative_to(folder)):
+        if is_left_out(file.relative_to(folder)):
             continue
         target = Path(os.path.realpath(file))
         if not target.is_relative_to(root):
@@ -75,7 +76,7 @@ def _files_inside(folder: Path) -> Iterator[Path]:
                 f"{str(file)!r} is a link to something outside the folder, which is not sent. Put a copy in its place, or remove it.",
                 code="link_outside",
             )
-        if _is_left_out(target.relative_to(root)):  # by a link with another name
+        if is_left_out(target.relative_to(root)):  # by a link with another name
             continue
         if target.is_file():
             yield file
@@ -83,5 +84,6 @@ def _files_inside(folder: Path) -> Iterator[Path]:
             raise InvalidInput(f"{str(file)!r} is neither a file nor a folder. Remove it.", code="no_plain_file")
 
 
-def _is_left_out(inside: Path) -> bool:
-    return any(fnmatchcase(part, pattern) for part in inside.parts for pattern in LEFT_OUT)
+def is_left_out(inside: Path) -> bool:
+    """True for what no folder is packed with: leavings of programs, and what often holds secrets."""
+    return any(fnmatchcase(part.lower(), pattern) for part in inside.parts for pattern in LEFT_OUT)

@@ -11,11 +11,10 @@ from typing import Any, Final
 import yaml
 
 from podium.errors import InvalidInput
-from podium.files import write_whole
+from podium.files import is_left_out, write_whole
 
 YAML_NAME: Final = "competition.yaml"
 STATE: Final = ".podium"
-LEFT_OUT: Final = {"__pycache__", "__MACOSX", ".DS_Store", ".ipynb_checkpoints", ".git", STATE}
 IMAGES: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 ZIP_TIME: Final = (1980, 1, 1, 0, 0, 0)
 
@@ -98,7 +97,7 @@ class Folder:
     def _inside(self, path: Path) -> Iterator[tuple[str, Path]]:
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
             relative = file.relative_to(self.path)
-            if file.is_file() and not file.is_symlink() and not LEFT_OUT & set(relative.parts):
+            if file.is_file() and not file.is_symlink() and not is_left_out(relative):
                 yield relative.as_posix(), file
 
 
@@ -132,7 +131,7 @@ def packed(folder: Path) -> bytes:
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for file in sorted(folder.rglob("*")):
             relative = file.relative_to(folder)
-            if file.is_file() and not file.is_symlink() and not LEFT_OUT & set(relative.parts):
+            if file.is_file() and not file.is_symlink() and not is_left_out(relative):
                 info = zipfile.ZipInfo(relative.as_posix(), ZIP_TIME)
                 info.compress_type = zipfile.ZIP_DEFLATED
                 info.external_attr = (0o755 if file.stat().st_mode & 0o111 else 0o644) << 16

@@ -143,7 +143,7 @@ def _asks_to_wait(response: requests.Response) -> bool:
 def _pause_s(response: requests.Response | None, attempt: int) -> float:
     """The pause that the site gives; else longer and longer, out of step with other clients."""
     wanted_pause = response.headers.get("Retry-After", "") if response is not None else ""
-    if wanted_pause.isdigit():
+    if re.fullmatch(r"[0-9]{1,9}", wanted_pause):
         return float(wanted_pause)
     longest: float = min(LONGEST_PAUSE_S, 0.5 * 2 ** min(attempt, 6))
     return longest * random.uniform(0.5, 1.0)

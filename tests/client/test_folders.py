@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -49,6 +50,15 @@ def test_a_number_or_a_date_may_be_the_name_of_a_file(path: Path, name: str) -> 
     assert sent(path, f"tasks: [{{reference_data: {name}}}]\nphases: [{{start: 2026-09-31}}]\n") == {
         f"{name}/labels.csv"
     }
+
+
+def test_secrets_inside_a_folder_that_the_yaml_names_are_not_sent(path: Path) -> None:
+    for name in ("data/labels.csv", "data/.env.local", "data/.ssh/id_rsa", "data/.GIT/config"):
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_text(name)
+    assert sent(path, "tasks: [{reference_data: data}]\npages: [.env]\n") == {"data/labels.csv"}
+    with zipfile.ZipFile(io.BytesIO(packed(path / "data"))) as archive:
+        assert archive.namelist() == ["labels.csv"]
 
 
 def test_what_is_named_by_an_alias_inside_itself_is_read_once(path: Path) -> None:

@@ -43,7 +43,16 @@ def test_a_folder_is_packed_with_its_files_at_the_top_and_always_alike(tmp_path:
     assert packed(folder, tmp_path).read_bytes() == first
 
 
-SECRETS = [".env", ".env.local", ".netrc", "model/.aws/credentials", ".ssh/id_rsa", ".podium/state.json", ".git/config"]
+SECRETS = [
+    ".env",
+    ".env.local",
+    ".netrc",
+    "model/.aws/credentials",
+    ".ssh/id_rsa",
+    ".podium/state.json",
+    ".git/config",
+    ".GIT/hooks/x",
+]
 
 
 def test_secrets_beside_the_code_are_not_packed_by_any_name(tmp_path: Path) -> None:

@@ -1,12 +1,13 @@
 """Reading leaderboards."""
 
+import sys
 from typing import Annotated
 
 import typer
 
 from podium.commands.options import AsJson, PhaseName, Profile, Slug, client
 from podium.models import Row
-from podium.output import write_json, write_table
+from podium.output import printable_lines, write_json, write_table
 
 app = typer.Typer()
 
@@ -24,7 +25,8 @@ def leaderboard(
     """Show a leaderboard, best first."""
     me = client(profile)
     if csv:
-        print(me.leaderboard_csv(slug, phase=phase, board=board), end="")
+        text = me.leaderboard_csv(slug, phase=phase, board=board)
+        print(printable_lines(text) if sys.stdout.isatty() else text, end="")
         return
     ranking = me.leaderboard(slug, phase=phase, board=board, limit=limit)
     if as_json:
