@@ -3,7 +3,8 @@
 import math
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from itertools import islice
+from typing import Any, Final
 
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
@@ -32,6 +33,8 @@ from competitions.runs.rescoring import is_rescoring
 from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.states import State
 from competitions.teams.models import Team
+
+BATCH: Final = 2000
 
 
 def boards_locked(phase_id: int) -> list[Leaderboard]:
@@ -127,8 +130,9 @@ def _score_record(board: Leaderboard, submission: Submission, facts: Sequence[Fa
     placed = None if before is None else _placed(before)
     if before is not None:  # a run anew may have other ones
         ScoreReplicates.objects.filter(score=before).delete()
-    score = _score_write(board, submission, list(board.columns.all()), facts, before)
+    score = _score(board, submission, list(board.columns.all()), facts, before)
     if score is not None:
+        score.save()
         begin_uncertainty(board, submission)
     if before is None and score is not None:
         _milestone_if_best(board, score)
@@ -147,14 +151,14 @@ def _placed(score: Score) -> tuple[float, bool, int]:
     return score.rank_value, score.is_eligible, score.team_id
 
 
-def _score_write(
+def _score(
     board: Leaderboard,
     submission: Submission,
     columns: Sequence[Column],
     facts: Sequence[FactColumn],
     before: Score | None,
 ) -> Score | None:
-    """Update or create the submission's score; None if it has no value to be ranked by.
+    """The submission's score, not saved yet; None if it has no value to be ranked by.
 
     `before`: its score so far. `facts`: columns of answers. The board's lock keeps others from writing the same score.
     """
@@ -172,7 +176,6 @@ def _score_write(
     score.rank_value = deciding.rank_value(values[deciding.key])
     score.received_at = submission.received_at
     score.is_eligible = submission.may_rank
-    score.save()
     return score
 
 
@@ -248,8 +251,10 @@ def board_rebuild(board: Leaderboard) -> None:
     locked = Leaderboard.objects.select_for_update(of=("self",)).select_related("phase").get(pk=board.pk)
     columns, facts = list(locked.columns.all()), fact_columns(locked.phase)
     Score.objects.filter(leaderboard=locked).delete()
-    for submission in finished.prefetch_related("runs").order_by("pk").iterator(2000):
-        _score_write(locked, submission, columns, facts, None)
+    submissions = finished.prefetch_related("runs").order_by("pk").iterator(BATCH)
+    scores = filter(None, (_score(locked, submission, columns, facts, None) for submission in submissions))
+    while batch := list(islice(scores, BATCH)):
+        Score.objects.bulk_create(batch)
     rows_rebuild(locked)
 
 
