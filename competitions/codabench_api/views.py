@@ -49,7 +49,7 @@ from competitions.resources.models import Upload
 from competitions.runs.models import RunOutput
 from competitions.runs.refusals import MAY_NOT_REPEAT
 from competitions.runs.reruns import may_repeat, submission_repeat
-from competitions.runs.services import submission_cancel
+from competitions.runs.services import submission_cancel_by
 from competitions.submissions.access import open_to_robot, repeats_by, visible_submissions
 from competitions.submissions.models import Submission
 from competitions.submissions.services import NewSubmission, submission_create
@@ -319,7 +319,7 @@ class DetailResult(RobotView):
     def get(self, request: Request, pk: int) -> Response:
         seen = Submission.objects.filter(phase__in=Phase.objects.visible_to(request.user))
         submission = get_object_or_404(seen.select_related("phase__competition"), pk=pk)
-        if visible_submissions(request.user).filter(pk=pk).exists():
+        if visible_submissions(request.user, as_member=self.as_member).filter(pk=pk).exists():
             may_see = may_download(self.reader, submission.phase, DETAILED_RESULTS)
         else:
             may_see = _details_are_open(submission, self.reader)
@@ -346,7 +346,7 @@ class Cancel(ActsOnGet):
     """Cancel a submission."""
 
     def post(self, request: Request, pk: int) -> Response:
-        submission_cancel(submission=self.submission(pk), actor=f"user:{self.person().username}", now=timezone.now())
+        submission_cancel_by(submission=self.submission(pk), by=self.person(), now=timezone.now())
         return Response({"canceled": True})
 
 
