@@ -1,4 +1,4 @@
-# The web site and the reconciler: one image, two commands.
+# The site's image: web, reconciler, background processes and preparation, by command.
 ARG BASE=debian:bookworm-slim
 
 # Down to the list of packages this is as in worker.Dockerfile, word for word, so that its layers are made once for both images.

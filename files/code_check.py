@@ -11,10 +11,9 @@ from files.refusals import InvalidFile
 from workers.protocol.files.locks import FILE_NAME as LOCK
 from workers.protocol.files.locks import MAX_BYTES as MAX_LOCK_BYTES
 from workers.protocol.files.locks import LockInvalid, read_lock
+from workers.protocol.files.plain_yaml import METADATA_NAMES
 
 CODE_LIMITS: Final = ArchiveLimits()
-# In one of these a code submission says how it is run, unless the task's ingestion program does.
-METADATA_NAMES: Final = ("metadata.yaml", "metadata")
 
 
 @dataclass(frozen=True)

@@ -260,7 +260,7 @@ def _or_nan(sampled: SampledScore, places: NDArray[np.int64]) -> float:
         return math.nan
 
 
-def trial_replicates(trials: ArrayLike, *, resamples: int = RESAMPLES) -> Replicates:
+def trial_replicates(trials: ArrayLike) -> Replicates:
     """Replicates of the mean of independent trials, such as runs with several seeds.
 
     A sample's own variance is too small by (n - 1) / n, which matters for a handful of trials; it is made up for. The
@@ -273,7 +273,7 @@ def trial_replicates(trials: ArrayLike, *, resamples: int = RESAMPLES) -> Replic
     """
     values = _vector(np.asarray(trials, dtype=np.float64), "trials")
     require_finite(values, "trials")
-    return Replicates((values.mean() + _trial_errors(values, resamples)).astype(np.float32), TRIALS)
+    return Replicates((values.mean() + _trial_errors(values, RESAMPLES)).astype(np.float32), TRIALS)
 
 
 def _trial_errors(trials: Floats, resamples: int) -> Floats:

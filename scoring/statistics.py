@@ -47,9 +47,7 @@ class SampledScore:
         return replace(self, losses=losses, of_rows=lambda chosen: self.of_rows(places[chosen]))
 
 
-def difference_error(
-    first: SampledScore, second: SampledScore, *, is_paired: bool, resamples: int = ERROR_RESAMPLES, seed: int = 0
-) -> float:
+def difference_error(first: SampledScore, second: SampledScore, *, is_paired: bool) -> float:
     """Standard error of the difference of two scores, in their unit.
 
     Means over rows: by formula, from the variance of the rows' differences when paired, else from the sum of the two
@@ -60,7 +58,6 @@ def difference_error(
     ----------
     is_paired : bool
         True where row i of both is the same item. What is common to both then cancels.
-    resamples : int, at least 2
 
     Raises
     ------
@@ -81,7 +78,7 @@ def difference_error(
             "wrong_shape", "second", f"it has {second.rows} rows", f"give {first.rows}, the same items as the first"
         )
     if first.losses is None or second.losses is None or not (first.is_mean and second.is_mean):
-        return _bootstrap_error(first, second, is_paired, resamples, seed)
+        return _bootstrap_error(first, second, is_paired)
     if is_paired:
         return _mean_error(first.losses - second.losses)
     return math.hypot(_mean_error(first.losses), _mean_error(second.losses))
@@ -94,17 +91,17 @@ def _mean_error(values: NDArray[np.float64]) -> float:
     return float(np.std(values, ddof=1)) / math.sqrt(values.size)
 
 
-def _bootstrap_error(first: SampledScore, second: SampledScore, is_paired: bool, resamples: int, seed: int) -> float:
-    rng = np.random.default_rng(seed)
+def _bootstrap_error(first: SampledScore, second: SampledScore, is_paired: bool) -> float:
+    rng = np.random.default_rng(0)
     differences = []
-    for _ in range(resamples):
+    for _ in range(ERROR_RESAMPLES):
         chosen = rng.integers(0, first.rows, first.rows)
         others = chosen if is_paired else rng.integers(0, second.rows, second.rows)
         try:
             differences.append(first.of_rows(chosen) - second.of_rows(others))
         except ScoringInputError:
             continue
-    if len(differences) < max(2, resamples / 2):
-        what = f"only {len(differences)} of {resamples} resamples can be scored"
+    if len(differences) < ERROR_RESAMPLES / 2:
+        what = f"only {len(differences)} of {ERROR_RESAMPLES} resamples can be scored"
         raise ScoringInputError("empty_input", "rows", what, "give more rows")
     return float(np.std(differences, ddof=1))

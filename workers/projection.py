@@ -25,9 +25,6 @@ class Interval:
         return Interval(self.low * factor, self.middle * factor, self.high * factor)
 
 
-SAME = Interval(1.0, 1.0, 1.0)
-
-
 @dataclass(frozen=True)
 class Projection:
     """Seconds on the site's hardware: of the mini split, and of the hidden data with their limit.

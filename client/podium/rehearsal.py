@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 from urllib.parse import urljoin
 
+from files.bundles.local_jobs import PUBLIC_INDEX
 from files.code_check import NOTHING, OwnEnvironment, check_code
 from files.refusals import InvalidFile
 from podium.client import Client
@@ -40,7 +41,6 @@ METERS: Final = ("wall_s", "cpu_s", "memory_peak_bytes", "output_bytes", "gpu_s"
 FILE_INVALID: Final = "file_invalid"  # as the site names what it does not run at all
 SETUP_ERROR: Final = "setup_error"
 MIRROR_UNREACHABLE: Final = "mirror_unreachable"
-PUBLIC_INDEX: Final = "https://pypi.org/simple/"
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,8 @@ from typing import Final
 from competitions.catalog.models import Phase, Task
 from competitions.catalog.queue_rights import is_foreign
 from competitions.resources.models import Resource
+from files.bundles.schema import PHASE_FILES, TASK_FILES
 
-DOWNLOADS = ("public_data", "starting_kit", "sample_submission")
-PARTS: Final = ("ingestion_program", "scoring_program", "input_data", "reference_data")
 SMOKE: Final = "smoke-"  # before the part's name
 
 
@@ -19,7 +18,7 @@ def phase_downloads(phase: Phase) -> dict[str, Resource]:
     Never reference data, except the labels of a smoke run's public split. Nothing is opened of a task that not every
     organizer of the competition may read.
     """
-    resources = {name: resource for name in DOWNLOADS if (resource := getattr(phase, name)) is not None}
+    resources = {name: resource for name in PHASE_FILES if (resource := getattr(phase, name)) is not None}
     opened: list[str] = []
     if phase.competition.make_programs_available:
         opened += ["ingestion_program", "scoring_program"]
@@ -38,10 +37,10 @@ def smoke_files(phase: Phase) -> dict[str, Resource]:
     """Files of the smoke run that teams may download, with labels, by part; none unless all are public."""
     if phase.smoke_task_id is None:
         return {}
-    task = Task.objects.select_related(*(f"{name}__file" for name in PARTS)).get(pk=phase.smoke_task_id)
+    task = Task.objects.select_related(*(f"{name}__file" for name in TASK_FILES)).get(pk=phase.smoke_task_id)
     if task.hidden_part(phase.competition):
         return {}
-    return {name: resource for name in PARTS if (resource := getattr(task, name)) is not None}
+    return {name: resource for name in TASK_FILES if (resource := getattr(task, name)) is not None}
 
 
 @dataclass(frozen=True)

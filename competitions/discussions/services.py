@@ -247,7 +247,7 @@ def _keep_revision(post: Post, title: str, by: User, now: datetime) -> None:
 
 
 @transaction.atomic
-def post_delete(*, post: Post, by: User, now: datetime) -> bool:
+def post_delete(*, post: Post, by: User) -> bool:
     """Hide an own post; its place in the thread stays. False when it was hidden before.
 
     Raises `NOT_YOUR_POST`.

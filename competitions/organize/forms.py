@@ -1,10 +1,10 @@
 """Lists and forms of the workspace that edit no row: filters, rows that are ticked, actions, uploads."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, cast
 
 from django import forms
-from django.db.models import Model, Q, QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, QueryDict
 
 from competitions.catalog.models import Competition, Format, Phase
@@ -14,10 +14,10 @@ from competitions.organize.steps.common import Moment
 from competitions.resources.models import Resource
 from competitions.runs.accounting.gpu_hours import MOST_HOURS
 from competitions.web.forms import offer
+from core.rows import RowT
 from files.text import is_number
 
 PAGE_SIZE: Final = 50
-Row = TypeVar("Row", bound=Model)
 
 
 class ListForm(forms.Form):
@@ -25,7 +25,7 @@ class ListForm(forms.Form):
 
     before = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1, widget=forms.HiddenInput)
 
-    def filtered(self, rows: QuerySet[Row], **filters: str) -> QuerySet[Row]:
+    def filtered(self, rows: QuerySet[RowT], **filters: str) -> QuerySet[RowT]:
         """The rows with the entered values, newest first; `filters` names a filter for a field of the row."""
         named = filters | {"pk__lt": "before"}
         values = {field: self.cleaned_data.get(name) for field, name in named.items()}
@@ -42,7 +42,7 @@ def list_page(request: HttpRequest, rows: QuerySet[Any]) -> tuple[list[Any], str
     return shown[:PAGE_SIZE], query.urlencode()
 
 
-def ticked(rows: QuerySet[Row], numbers: Sequence[int], what: str) -> QuerySet[Row]:
+def ticked(rows: QuerySet[RowT], numbers: Sequence[int], what: str) -> QuerySet[RowT]:
     """The rows that were ticked. Raises `NOTHING_CHOSEN`."""
     chosen = rows.filter(pk__in=numbers[:PAGE_SIZE]).order_by("pk")
     if not chosen.exists():

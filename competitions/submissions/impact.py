@@ -9,8 +9,9 @@ from django.db.models import Count
 from competitions.catalog.changes.change import impact_check
 from competitions.catalog.models import Phase
 from competitions.submissions.models import Submission
-from competitions.submissions.quota import day_began_at, week_began_at
+from competitions.submissions.quota import week_began_at
 from competitions.submissions.states import Kind
+from core.clock import day_began_at
 
 ACCEPTS: Final = (
     ("accepts_predictions", Kind.PREDICTION),

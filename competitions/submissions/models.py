@@ -1,4 +1,4 @@
-"""Submissions and their runs: one run for each task, held by a worker under a lease."""
+"""Submissions, checks of their files, histories of fact sheets, and datasets that joined a board."""
 
 from collections.abc import Sequence
 

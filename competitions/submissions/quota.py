@@ -19,6 +19,7 @@ from competitions.submissions.models import Submission
 from competitions.submissions.refusals import TEAM_STORAGE_USED, TOO_MANY_SCORING_ERRORS, TOO_MANY_SMOKE_RUNS
 from competitions.submissions.states import NOT_RUN, Reason
 from competitions.teams.models import Team
+from core.clock import day_began_at, monday_began_at
 
 DAY: Final = timedelta(days=1)
 WEEK: Final = timedelta(days=7)
@@ -46,17 +47,11 @@ class Allowance:
         return max(self.limit - self.used, 0)
 
 
-def day_began_at(now: datetime) -> datetime:
-    """Midnight before the instant, UTC."""
-    return now.replace(hour=0, minute=0, second=0, microsecond=0)
-
-
 def week_began_at(phase: Phase, now: datetime) -> datetime:
     """Start of the week that submissions count for: midnight on Monday, UTC, or seven days ago."""
     if phase.quota_week == Week.SLIDING:
         return now - WEEK + timedelta(microseconds=1)  # what is a week old counts no longer
-    midnight = day_began_at(now)
-    return midnight - timedelta(days=midnight.weekday())
+    return monday_began_at(now)
 
 
 def allowances(*, team_id: int, phase: Phase, now: datetime) -> list[Allowance]:
@@ -113,8 +108,7 @@ def _used(teams: Mapping[Phase, int], now: datetime) -> dict[int, Any]:
             since[_counts_since(phase, now)].append(phase)
     if not since:
         return {}
-    midnight = day_began_at(now)
-    monday = midnight - timedelta(days=midnight.weekday())
+    midnight, monday = day_began_at(now), monday_began_at(now)
     spans = {
         "day": Q(received_at__gte=midnight, received_at__lt=midnight + DAY),
         Week.CALENDAR: Q(received_at__gte=monday, received_at__lt=monday + WEEK),
@@ -148,7 +142,7 @@ def require_scoring_errors_left(*, team: Team, now: datetime) -> None:
     midnight = day_began_at(now)
     failed = Submission.objects.filter(team=team, reason=Reason.SCORING_ERROR, created_at__gte=midnight)
     if failed.count() >= settings.SCORING_ERRORS_PER_DAY:
-        raise TOO_MANY_SCORING_ERRORS(limit=settings.SCORING_ERRORS_PER_DAY, resets_at=midnight + timedelta(days=1))
+        raise TOO_MANY_SCORING_ERRORS(limit=settings.SCORING_ERRORS_PER_DAY, resets_at=midnight + DAY)
 
 
 def smoke_allowance(team_id: int, *, now: datetime) -> Allowance:

@@ -45,7 +45,7 @@ IGNORED_ROOT: Final = {
     "allow_teams": "teams are always allowed; `max_team_size` on the competition limits them",
     "anonymous_leaderboard": "boards show team names",
     "allow_public_submissions": "submissions are seen by their team and the organizers",
-    "enable_forum": "there is no forum; link to one on a page",
+    "enable_forum": "there is a discussion; its place is chosen in the settings",
     "enable_per_submission_metadata": "a submission has a description and a fact sheet",
     "show_datasets_from_yaml": "files are listed on the Data page",
     "start_date": "a competition starts with its first phase",

@@ -21,12 +21,10 @@ from files.bundles.rules import remarks, rule_faults
 from files.bundles.schema import IGNORED, PHASE_FILES, TASK_FILES, CompetitionSpec, Spec
 from files.refusals import InvalidFile
 from files.text import is_placeholder
-from workers.protocol.files.plain_yaml import NotPlainYaml, read_plain_yaml
+from workers.protocol.files.plain_yaml import MAX_METADATA_BYTES, METADATA_NAMES, NotPlainYaml, read_plain_yaml
 
 VERSIONS: Final = {"2": "2", "2.0": "2", "1": "1.5", "1.0": "1.5", "1.5": "1.5", "1.8": "1.8"}
 KEY_LIKE: Final = re.compile(r"\A[0-9a-fA-F-]{32,40}\Z")
-METADATA: Final = ("metadata.yaml", "metadata")
-MAX_METADATA_BYTES: Final = 64 * 1024
 PAGE: Final = "a Markdown or HTML file"
 # What names files, by kind of part; "" is the competition itself.
 NAMED: Final = {
@@ -334,12 +332,12 @@ def _metadata_text(files: BundleFiles, relative: str) -> tuple[str, str | None]:
     assert path is not None, "checked before"
     if path.is_dir():
         names = [file.relative_to(path).as_posix() for file in sorted(path.rglob("*")) if file.is_file()]
-        name = next((name for name in METADATA if name in names), None)
+        name = next((name for name in METADATA_NAMES if name in names), None)
         return (_too_deep(names), None) if name is None else (name, _decode_start((path / name).read_bytes()))
     if not zipfile.is_zipfile(path):
         return "", None
     with zipfile.ZipFile(path) as archive:
-        name = next((name for name in METADATA if name in archive.namelist()), None)
+        name = next((name for name in METADATA_NAMES if name in archive.namelist()), None)
         if name is None:
             return _too_deep(archive.namelist()), None
         with archive.open(name) as member:
@@ -348,7 +346,7 @@ def _metadata_text(files: BundleFiles, relative: str) -> tuple[str, str | None]:
 
 def _too_deep(names: list[str]) -> str:
     """A metadata file in a folder of its own, as it is where the folder was packed and not what is in it."""
-    return next((name for name in names if PurePosixPath(name).name in METADATA and "__MACOSX" not in name), "")
+    return next((name for name in names if PurePosixPath(name).name in METADATA_NAMES and "__MACOSX" not in name), "")
 
 
 def _decode_start(content: bytes) -> str:

@@ -268,7 +268,7 @@ PHASE_FILES: Final = ("public_data", "starting_kit", "sample_submission")
 # Keys that are read and lead to nothing here, each with the reason that the report gives.
 IGNORED: Final[dict[type[Spec], dict[str, str]]] = {
     CompetitionSpec: {
-        "forum_enabled": "there is no forum; link to one on a page",
+        "forum_enabled": "whether there is a discussion is said by `podium.discussion`",
         "can_participants_make_submissions_public": "submissions are seen by their team and the organizers",
         "published": "an imported competition is a draft until its organizer publishes it",
     },
@@ -278,5 +278,5 @@ IGNORED: Final[dict[type[Spec], dict[str, str]]] = {
         "status": "which phase is current follows from the dates",
         "is_final_phase": "the last phase is the final one",
     },
-    LeaderboardSpec: {"index": "a phase has one leaderboard"},
+    LeaderboardSpec: {"index": "leaderboards stand in the order of their list"},
 }

@@ -292,7 +292,7 @@ if not re.fullmatch(r"([01]\d|2[0-3]):[0-5]\d", DEMO_RESET):
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not HTTPS  # browsers themselves allow that at localhost alone
-MFA_TOTP_ISSUER = "Podium"
+MFA_TOTP_ISSUER = BRAND.name
 # Organizers and administrators have to sign in with a second factor.
 REQUIRE_STAFF_MFA = env.bool("PODIUM_REQUIRE_STAFF_MFA", default=not EMBEDDED)
 EMAIL_CONFIG = env.email_url("PODIUM_EMAIL_URL", default=f"filemail:///{DATA_DIR / 'mail'}")

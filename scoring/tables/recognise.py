@@ -30,7 +30,7 @@ _BOXES: Final = re.compile(r"(\S+( -?[\d.]+){4})( \S+( -?[\d.]+){4})*")
 _ID_NAMES: Final = ("id", "row_id", "item_id", "index")
 
 
-def recognise(path: Path, *, filename: str | None = None) -> TablePreview:
+def recognise(path: Path) -> TablePreview:
     """Read the table and propose what its columns are.
 
     Raises `ScoringInputError` as `scoring.tables.reading.files.read_table`.
@@ -43,7 +43,7 @@ def recognise(path: Path, *, filename: str | None = None) -> TablePreview:
     >>> found.id_column, found.targets, found.usage_column
     ('id', ('price',), 'Usage')
     """
-    with open_table(path, filename=filename) as source:
+    with open_table(path) as source:
         return preview_table(read_source(source), source)
 
 

@@ -98,12 +98,12 @@ def build(output: Path = OUTPUT) -> bool:
     return True
 
 
-def export(folder: Path, output: Path = OUTPUT) -> None:
+def export(folder: Path) -> None:
     """Copy the current build alone."""
-    digest = json.loads((output / CURRENT).read_text())["digest"]
+    digest = json.loads((OUTPUT / CURRENT).read_text())["digest"]
     folder.mkdir(parents=True)
-    shutil.copytree(output / digest, folder / digest)
-    shutil.copy(output / CURRENT, folder)
+    shutil.copytree(OUTPUT / digest, folder / digest)
+    shutil.copy(OUTPUT / CURRENT, folder)
 
 
 def _stage(staging: Path) -> None:

@@ -17,7 +17,6 @@ DEFAULT_IMAGE = "podium/runtime:1"
 ISOLATIONS = ("none", "userns", "gvisor")
 ROLES = ("both", "ingestion", "scoring")
 SELF_TESTS = ("once", "always", "never")
-JOB = re.compile(r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
 NAME = re.compile(r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
 
 
@@ -132,7 +131,7 @@ def checked_name(value: str | None) -> str:
 
 def checked_job(value: str | None) -> str:
     """The id of a cluster's job; empty where the worker is none."""
-    if value and not JOB.match(value):
+    if value and not NAME.match(value):
         raise ConfigError(
             f"--job (or {PREFIX}JOB) must be the id of a cluster's job, such as 1234, of at most 100 letters, digits, dots, "
             f"dashes and underscores, not {value!r}"

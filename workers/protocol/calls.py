@@ -1,7 +1,7 @@
 """The calls of a worker and the site's answers, but for a job and the result of a run."""
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import BeforeValidator, Field, field_validator
 
@@ -196,4 +196,4 @@ class Release(Message):
     interrupted: Sentence = ""
 
 
-METERED = tuple(Meters.model_fields)
+METERED: Final = tuple(Meters.model_fields)

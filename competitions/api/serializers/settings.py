@@ -1,18 +1,18 @@
 """Settings of competitions, phases, boards, columns, tasks and queues, for organizers' programs."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
-from django.db.models import Model, Q, QuerySet
+from django.db.models import Q, QuerySet
 from rest_framework import serializers
 
 from accounts.models import User
 from competitions.bundles.importing.rows import fill
 from competitions.catalog.models import Column, Competition, Leaderboard, Phase, Task, setting_names
 from competitions.compute.models import Queue
+from core.rows import RowT
 
 MOST_LISTED: Final = 200  # tasks of a phase, columns of a board, people who share a task
-RowT = TypeVar("RowT", bound=Model)
 
 
 class Settings(serializers.ModelSerializer[RowT]):

@@ -13,13 +13,14 @@ from accounts.models import Scope
 from competitions.api.framework import IdCursorPagination
 from competitions.api.serializers import competitions as s
 from competitions.api.views.base import ApiView, checked
-from competitions.catalog.downloads import DOWNLOADS, downloads_of_all, phase_downloads
+from competitions.catalog.downloads import downloads_of_all, phase_downloads
 from competitions.catalog.models import Competition
 from competitions.catalog.services import clean_tag
 from competitions.resources.downloads import stored_response
 from competitions.teams import merging, services
 from competitions.teams.models import Invitation, MergeProposal
 from competitions.teams.refusals import NOT_REGISTERED
+from files.bundles.schema import PHASE_FILES
 
 
 class CompetitionList(ApiView):
@@ -58,7 +59,7 @@ class CompetitionFiles(ApiView):
 
     @extend_schema(responses=s.FileOut(many=True))
     def get(self, request: Request, slug: str) -> Response:
-        phases = self.competition(slug).phases.select_related("competition", *(f"{name}__file" for name in DOWNLOADS))
+        phases = self.competition(slug).phases.select_related("competition", *(f"{name}__file" for name in PHASE_FILES))
         files = s.FileOut(downloads_of_all(phases), many=True, context=self.get_serializer_context())
         return Response(files.data)
 

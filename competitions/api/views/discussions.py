@@ -156,7 +156,7 @@ class PostDetail(DiscussionView):
     def delete(self, request: Request, slug: str, pk: int) -> Response:
         """Delete your own post; its place in the topic stays."""
         user = self.person()
-        post_delete(post=self.readable_post(slug, pk), by=user, now=timezone.now())
+        post_delete(post=self.readable_post(slug, pk), by=user)
         return Response(status=204)
 
 

@@ -3,9 +3,7 @@
 from collections import defaultdict
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
-
-from django.db.models import Model
+from typing import Any, Generic
 
 from accounts.models import User
 from competitions.catalog.models import Competition, Task
@@ -13,11 +11,10 @@ from competitions.catalog.queue_rights import task_fault
 from competitions.compute.models import Queue
 from competitions.resources.models import Resource, StoredFile
 from core.refusals import Refusal
+from core.rows import RowT
 from files.bundles.faults import Where
 from files.bundles.reader import BundleReader, is_key
 from files.bundles.schema import PHASE_FILES, TASK_FILES, CompetitionSpec
-
-RowT = TypeVar("RowT", bound=Model)
 
 
 class Existing(Generic[RowT]):

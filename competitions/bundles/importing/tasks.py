@@ -25,16 +25,14 @@ TASK_YAML: Final = "task.yaml"
 KNOWN: Final = {"name", "description", "is_public", "ingestion_only_during_scoring", *TASK_FILES}
 
 
-def task_import(
-    *, source: Path, owner: User, name: str = "", record: Callable[[Task], None] = lambda task: None
-) -> Task:
-    """Make a task of the zip, all of it or nothing; it belongs to no competition yet. `name`: the zip's.
+def task_import(*, source: Path, owner: User, record: Callable[[Task], None] = lambda task: None) -> Task:
+    """Make a task of the zip or folder, all of it or nothing; it belongs to no competition yet.
 
     `record` is called inside the transaction that makes it; if it raises, nothing was made.
     Raises `HostsOnly`, or `InvalidBundle` with every fault.
     """
     require_host(owner)
-    with open_bundle(source, name=name) as files, tempfile.TemporaryDirectory() as scratch:
+    with open_bundle(source) as files, tempfile.TemporaryDirectory() as scratch:
         path = files.folder / TASK_YAML
         if not path.is_file():
             raise invalid(f"There is no {TASK_YAML} at the top level of the zip.", file=TASK_YAML)

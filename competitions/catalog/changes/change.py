@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.db.models import Manager, Model
@@ -16,7 +16,7 @@ from django.dispatch import Signal
 
 from competitions.catalog.models import Phase
 from core.confirmations import require_confirmation
-from core.rows import get_or_none
+from core.rows import RowT, get_or_none
 
 # Values by field of a model, each of its field's type: the models say which, and no checker can know.
 FieldValues = Mapping[str, Any]
@@ -61,7 +61,6 @@ def utc(at: datetime | None) -> str:
     return f"{at:%Y-%m-%d %H:%M} UTC" if at else "never"
 
 
-RowT = TypeVar("RowT", bound=Model)
 Related = Mapping[str, Collection[Model]]
 Fault = tuple[str, str]  # a field, or NON_FIELD_ERRORS, and a sentence on what is wrong with it
 

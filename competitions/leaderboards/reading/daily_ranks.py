@@ -10,6 +10,7 @@ from competitions.catalog.models import Leaderboard
 from competitions.disclosure.scores import scores_are_public
 from competitions.leaderboards.models import DailyRank
 from competitions.leaderboards.ranking.entries import team_ranks
+from core.clock import day_began_at
 
 BATCH = 5000
 SEVERAL_ROWS = (Leaderboard.Rule.ALL, Leaderboard.Rule.ADD_AND_DELETE_MULTIPLE)  # a team has no one rank there
@@ -17,7 +18,7 @@ SEVERAL_ROWS = (Leaderboard.Rule.ALL, Leaderboard.Rule.ADD_AND_DELETE_MULTIPLE) 
 
 def daily_ranks_note(*, now: datetime) -> int:
     """For the reconciler: note the ranks of changed public boards, once a day (UTC)."""
-    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    midnight = day_began_at(now)
     changed = Q(ranks_noted_at=None) | Q(ranks_noted_at__lt=midnight, updated_at__gt=F("ranks_noted_at"))
     boards = (
         Leaderboard.objects.filter(changed, entry_count__gt=0).exclude(rule__in=SEVERAL_ROWS).select_related("phase")

@@ -20,7 +20,7 @@ from competitions.leaderboards.reading.uncertainty import board_uncertainty, row
 from competitions.runs.models import Run
 from competitions.submissions.models import Submission
 from core.spreadsheets import Echo, csv_download, safe_cell
-from workers.protocol.calls import Meters
+from workers.protocol.calls import METERED
 
 UNCERTAINTY: Final = ("low", "high", "first_rank", "last_rank", "tier", "beats_above_percent", "stays_top_percent")
 
@@ -114,7 +114,6 @@ FIELDS: Final[Mapping[str, Callable[[Submission], object]]] = {
     "verification": lambda submission: _word(submission.is_verification),
     "run_again_from": lambda submission: submission.rerun_of_id or "",
 }
-METERS: Final = tuple(Meters.model_fields)
 Shown = tuple[Leaderboard, Column]
 
 
@@ -136,7 +135,7 @@ def _lines(
     submissions: QuerySet[Submission], phases: dict[int, Phase], shown: Sequence[Shown], reader: Reader
 ) -> Iterator[str]:
     writer: Any = csv.writer(Echo())
-    yield writer.writerow([*FIELDS, "has_sealed_scores", *METERS, *_headings(shown, has_one_phase=len(phases) == 1)])
+    yield writer.writerow([*FIELDS, "has_sealed_scores", *METERED, *_headings(shown, has_one_phase=len(phases) == 1)])
     for scored in _scored(submissions, phases):
         yield writer.writerow(
             [
@@ -173,7 +172,7 @@ def _scored(submissions: QuerySet[Submission], phases: dict[int, Phase]) -> Iter
 def _meters(submission: Submission) -> list[float | str]:
     """Measured use over the submission's runs, without smoke runs that come before others."""
     runs = [run for run in submission.runs.all() if not run.fills_board and run.is_smoke == submission.is_smoke]
-    return ["" if (value := meter_value(key, runs)) is None else value for key in METERS]
+    return ["" if (value := meter_value(key, runs)) is None else value for key in METERED]
 
 
 def _word(value: bool) -> str:

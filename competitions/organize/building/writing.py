@@ -19,8 +19,7 @@ from competitions.organize.tables.program import bounds, work_on_tables
 from competitions.resources.storage import local_copy
 from core.background.bounded import OverBounds, run_bounded
 from files.bundles.cli import STARTERS
-
-PARTS: Final = ("scoring_program", "ingestion_program", "input_data", "reference_data")
+from files.bundles.schema import TASK_FILES
 
 
 def write_code(answers: Answers, folder: Path, bounded: Bounded) -> Sample | None:
@@ -30,7 +29,7 @@ def write_code(answers: Answers, folder: Path, bounded: Bounded) -> Sample | Non
     """
     program = cast("Program", answers.steps["program"])
     task: dict[str, object] = {"index": 0, "name": answers.about["title"][:256]}
-    task |= {part: _part(answers, part, folder) for part in PARTS}
+    task |= {part: _part(answers, part, folder) for part in TASK_FILES}
     budget = {"gpus": program["gpus"], "cpus": program["cpus"], "memory_bytes": program["memory_gib"] * GIB}
     extra = {"slug": "main", "accepts": ["code"], "budget": budget, "docker_image": program["docker_image"]}
     results = board("Results", "main", [column(program["score"], program["score"].capitalize(), program["sorting"])])
@@ -43,7 +42,7 @@ def _sample(answers: Answers, folder: Path) -> Sample | None:
     if SAMPLE_ROLE in answers.files:
         path, _ = answers.files[SAMPLE_ROLE]
         return Sample(Path(shutil.copyfile(path, folder / "sample.zip")), "Baseline", is_code=True)
-    if any(part in answers.files for part in PARTS):
+    if any(part in answers.files for part in TASK_FILES):
         return None
     packed = shutil.make_archive(str(folder / "sample"), "zip", STARTERS / "code" / "solution")
     return Sample(Path(packed), "Baseline of the example", is_code=True)

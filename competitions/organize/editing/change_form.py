@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Any, ClassVar, Final, NamedTuple, TypeVar, cast
+from typing import Any, ClassVar, Final, NamedTuple, cast
 
 from django import forms
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
@@ -13,11 +13,10 @@ from django.http import QueryDict
 
 from competitions.catalog.models import Competition
 from core.confirmations import NeedsConfirmation, require_confirmation, state_digest
+from core.rows import RowT
 
-Row = TypeVar("Row", bound=Model)
 
-
-class EditForm(forms.ModelForm[Row]):
+class EditForm(forms.ModelForm[RowT]):
     """A form that knows the values its reader saw. Give it the row as it is now, read under a lock."""
 
     seen = forms.CharField(required=False, widget=forms.HiddenInput)

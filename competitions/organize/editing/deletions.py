@@ -2,18 +2,16 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TypeVar
 
 from django.db import transaction
-from django.db.models import Model, ProtectedError
+from django.db.models import ProtectedError
 
 from competitions.catalog.models import Competition, Leaderboard, Phase, Task
 from competitions.leaderboards.models import Commitment, Pick, RankChange
 from competitions.organize.refusals import DELETION_CHANGED, NOT_DELETED
 from competitions.winners.models import Place
 from core.confirmations import state_digest
-
-RowT = TypeVar("RowT", bound=Model)
+from core.rows import RowT
 
 
 @dataclass(frozen=True)

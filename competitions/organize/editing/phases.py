@@ -24,6 +24,7 @@ from competitions.organize.editing.change_form import CompetitionForm
 from competitions.organize.refusals import PHASE_HAS_SUBMISSIONS
 from competitions.organize.steps.common import MOMENT, Moment
 from competitions.web.forms import offer
+from core.clock import day_began_at
 from core.models import next_index
 from files.text import free_name
 
@@ -208,7 +209,7 @@ class PhaseForm(CompetitionForm):
 def new_phase_values(competition: Competition, now: datetime) -> dict[str, object]:
     """Initial values of a new phase: the settings of the last phase, and the weeks after it."""
     last = competition.phases.order_by("index", "pk").last()
-    tomorrow = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
+    tomorrow = day_began_at(now) + timedelta(days=1)
     opens_at = max(tomorrow, last.closes_at) if last is not None and last.closes_at else tomorrow
     named = {"name": "", "slug": "", "description": "", "index": None}
     dates = {"opens_at": opens_at, "closes_at": later(opens_at, OPEN_FOR), "reveal_at": None}

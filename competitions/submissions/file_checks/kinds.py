@@ -9,7 +9,8 @@ from competitions.submissions.refusals import LooksLikeAnotherKind, WhichKind
 from competitions.submissions.states import Kind
 from core.refusals import InvalidFile
 from files.archives import look_at_zip
-from files.code_check import CODE_LIMITS, METADATA_NAMES
+from files.code_check import CODE_LIMITS
+from workers.protocol.files.plain_yaml import METADATA_NAMES
 
 DATASET_FOLDERS: Final = ("input_data", "reference_data")
 PROGRAMS: Final = (".py", ".sh", ".R", ".jl")

@@ -17,8 +17,8 @@ from competitions.submissions.states import Kind
 from core.background.bounded import Call
 from core.refusals import InvalidFile
 from files.archives import check_zip, look_at_zip, text_fault
-from files.code_check import CODE_LIMITS, METADATA_NAMES, locked_requirements, require_command
-from workers.protocol.files.plain_yaml import MAX_CHARACTERS, NotPlainYaml, read_plain_yaml
+from files.code_check import CODE_LIMITS, locked_requirements, require_command
+from workers.protocol.files.plain_yaml import MAX_CHARACTERS, METADATA_NAMES, NotPlainYaml, read_plain_yaml
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.models import User
 from accounts.sign_in import AFTER_SIGN_IN
 from accounts.views import open_page, person
-from competitions.catalog.downloads import DOWNLOADS, downloads_of_all, phase_downloads
+from competitions.catalog.downloads import downloads_of_all, phase_downloads
 from competitions.catalog.models import Agents, Announcement, Competition, Page, Proposal, Series
 from competitions.catalog.questions import answers_of_form
 from competitions.catalog.readiness import competition_warnings
@@ -36,6 +36,7 @@ from competitions.web.presentation.listing import competition_cards, listed_for,
 from competitions.web.presentation.own_cards import home_content
 from competitions.web.presentation.proposals import shown_standings
 from competitions.web.visit import Visit, visit
+from files.bundles.schema import PHASE_FILES
 from files.images import HEAD_BYTES, image_type
 
 PREVIEWED = 6  # files of the Data page whose first rows are looked at
@@ -139,7 +140,7 @@ def _first_rows(resources: Sequence[Resource]) -> list[tuple[str, TableHead]]:
 def data(request: HttpRequest, slug: str) -> HttpResponse:
     visited = visit(request, slug)
     pages = visited.competition.pages.filter(tab=Page.Tab.DATA)
-    phases = visited.competition.phases.select_related("competition", *(f"{name}__file" for name in DOWNLOADS))
+    phases = visited.competition.phases.select_related("competition", *(f"{name}__file" for name in PHASE_FILES))
     files = downloads_of_all(phases)
     may_have = visited.is_registered or visited.is_organizer
     heads = _first_rows([file.resource for file in files[:PREVIEWED]]) if may_have else []

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from django.conf import settings
 
 from core.background.jobs import jobs
+from core.clock import day_began_at
 from core.refusals import Refusal
 
 
@@ -22,7 +23,7 @@ class TooManyRefusedFiles(Refusal):
 
 def require_allowance(*, asker: str, now: datetime) -> None:
     """Raise `TooManyRefusedFiles` when the asker has had its share of files that were read for nothing."""
-    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    midnight = day_began_at(now)
     if _refused_since(asker, midnight) >= settings.REFUSED_FILES_PER_DAY:
         raise TooManyRefusedFiles(limit=settings.REFUSED_FILES_PER_DAY, resets_at=midnight + timedelta(days=1))
 

@@ -274,7 +274,7 @@ def test_deleting_keeps_the_thread_whole(site: Scenario) -> None:
     topic, member = open_topic(site), site.member()
     answer = reply(topic, site.organizer, "Seed 7.", at=site.now)
     topic_solve(topic=topic, by=member, reply=answer.pk)
-    assert post_delete(post=topic.posts.get(is_opening=True), by=member, now=site.now) is not None
+    assert post_delete(post=topic.posts.get(is_opening=True), by=member) is not None
     shown = Topic.objects.get()
     assert (shown.is_shown, shown.reply_count, shown.solution_id) == (True, 1, answer.pk)
     page = user_client(person()).get(reverse("web:topic", args=[site.competition.slug, topic.pk])).content.decode()
@@ -282,9 +282,9 @@ def test_deleting_keeps_the_thread_whole(site: Scenario) -> None:
     assert "Which seed?" not in page
     assert "Seed 7." in page
     with refuses(refusals.NOT_YOUR_POST):
-        post_delete(post=answer, by=member, now=site.now)
-    assert post_delete(post=answer, by=site.organizer, now=site.now)
-    assert not post_delete(post=answer, by=site.organizer, now=site.now)
+        post_delete(post=answer, by=member)
+    assert post_delete(post=answer, by=site.organizer)
+    assert not post_delete(post=answer, by=site.organizer)
     gone = Topic.objects.get()
     assert (gone.is_shown, gone.reply_count, gone.solution) == (False, 0, None)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
 from django.test import Client
 
 from competitions.catalog.models import Leaderboard
@@ -46,10 +47,11 @@ def test_a_row_that_its_team_takes_off_leaves_a_line_and_a_better_one_does_not(s
     assert not RemovedRow.objects.exists()
 
 
-def test_a_choice_for_a_sealed_board_is_told_to_nobody(site: Scenario) -> None:
-    Leaderboard.objects.filter(phase=site.phase).update(rule=Rule.SELECTED, visibility="sealed")
+@pytest.mark.parametrize(("visibility", "lines"), [("phase", 1), ("sealed", 0)])
+def test_a_choice_for_a_sealed_board_is_told_to_nobody(site: Scenario, visibility: str, lines: int) -> None:
+    Leaderboard.objects.filter(phase=site.phase).update(rule=Rule.ADD_AND_DELETE_MULTIPLE, visibility=visibility)
     board = Leaderboard.objects.select_related("phase").get(phase=site.phase)
     submission = site.score(site.submit(), 0.3)
     pick_add(board=board, submission=submission, by=site.member(), now=site.now)
     pick_remove(board=board, submission=submission, by=site.member(), now=site.now)
-    assert not RemovedRow.objects.exists()
+    assert RemovedRow.objects.count() == lines

@@ -55,10 +55,13 @@ def test_the_other_forms_of_the_page_keep_their_own_values(site: Scenario) -> No
 
 
 def test_what_was_entered_is_shown_on_no_other_page(site: Scenario) -> None:
+    site.competition.organizers.add(site.member())
     member, slug = user_client(site.member()), site.competition.slug
-    page = f"http://testserver{reverse('web:team', args=[slug])}"
-    member.post(reverse("web:team-invite", args=[slug]), {"person": "nobody-at-all"}, headers={"Referer": page})
-    assert 'nobody-at-all"' not in member.get(reverse("web:submissions", args=[slug])).content.decode()
+    page, other = (reverse(name, args=[slug]) for name in ("web:team", "organize:settings"))
+    form, headers = {"person": "nobody-at-all"}, {"Referer": f"http://testserver{page}"}
+    member.post(reverse("web:team-invite", args=[slug]), form, headers=headers)
+    assert input_value(member.get(other).content.decode(), "person") == ""
+    assert input_value(member.get(page).content.decode(), "person") == "nobody-at-all"
 
 
 @pytest.mark.parametrize("referer", ["", "https://else.where/", "http://testserver.else.where/"])

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from workers.projection import SAME, Interval, project, relative_speed
+from workers.projection import Interval, project, relative_speed
 from workers.protocol.hosts import Calibration, CpuTimes, GpuTimes
 from workers.protocol.smoke import WholeTime
+
+SAME = Interval(1.0, 1.0, 1.0)
 
 
 def measured(*, loads: int = 1, gpu_s: float | None = None, **cpu: float) -> Calibration:

@@ -6,10 +6,8 @@ import shlex
 from pathlib import Path
 
 from workers.errors import DataRefused, reading
-from workers.protocol.files.plain_yaml import NotPlainYaml, read_plain_yaml
+from workers.protocol.files.plain_yaml import MAX_METADATA_BYTES, METADATA_NAMES, NotPlainYaml, read_plain_yaml
 
-METADATA_NAMES = ("metadata.yaml", "metadata")
-MAX_METADATA_BYTES = 64 << 10
 MAX_WORDS = 256
 
 _COMMON = {

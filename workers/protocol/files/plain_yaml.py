@@ -6,6 +6,9 @@ import yaml
 
 MAX_CHARACTERS: Final = 64 * 1024
 MAX_DEPTH: Final = 8
+# A program says in one of these how it is run.
+METADATA_NAMES: Final = ("metadata.yaml", "metadata")
+MAX_METADATA_BYTES: Final = 64 * 1024
 
 
 class _Loader(yaml.SafeLoader):

@@ -11,10 +11,11 @@ from django.utils import timezone
 
 from competitions.catalog.models import Competition, Page, RulesVersion
 from competitions.organize.editing.change_form import ChangeForm, CompetitionForm
-from competitions.organize.editing.deletions import Deletion, RowT, delete_confirmed
+from competitions.organize.editing.deletions import Deletion, delete_confirmed
 from competitions.organize.forms import ConfirmedForm
 from competitions.web.forms import cleaned
 from competitions.web.visit import visit
+from core.rows import RowT
 
 
 def change_page(

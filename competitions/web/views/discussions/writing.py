@@ -185,7 +185,7 @@ def delete(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     if post.author_id != visited.user.pk:
         raise NOT_YOUR_POST()
     if request.method == "POST":
-        post_delete(post=post, by=person(request), now=timezone.now())
+        post_delete(post=post, by=person(request))
         messages.success(request, "Your post is deleted.")
         post.topic.refresh_from_db(fields=["is_shown"])
         return redirect("web:topic", slug, post.topic_id) if post.topic.is_shown else redirect("web:discussion", slug)
