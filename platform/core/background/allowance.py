@@ -22,9 +22,16 @@ class TooManyRefusedFiles(Refusal):
 
 def require_allowance(*, asker: str, now: datetime) -> None:
     """Raise `TooManyRefusedFiles` when the asker has had its share of files that were read for nothing."""
-    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    if _refused_since(asker, midnight) >= settings.REFUSED_FILES_PER_DAY:
-        raise TooManyRefusedFiles(limit=settings.REFUSED_FILES_PER_DAY, resets_at=midnight + timedelta(days=1))
+    if not refused_files_left(asker, now):
+        raise TooManyRefusedFiles(limit=settings.REFUSED_FILES_PER_DAY, resets_at=_midnight(now) + timedelta(days=1))
+
+
+def refused_files_left(asker: str, now: datetime) -> int:
+    return max(settings.REFUSED_FILES_PER_DAY - _refused_since(asker, _midnight(now)), 0)
+
+
+def _midnight(now: datetime) -> datetime:
+    return now.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def _refused_since(asker: str, since: datetime) -> int:
