@@ -67,7 +67,7 @@ class ScoringInputError(ValueError):
     code : str
         One of `CODES`.
     where : str
-        The array, file, member or field at fault, for instance ``"y_pred"``.
+        The array, file, member or field at fault, for instance ``"y_pred"``; empty where `what` names it.
     what, right : str
         Clauses without a full stop: what is wrong there, and what would be right.
 
@@ -78,7 +78,7 @@ class ScoringInputError(ValueError):
     def __init__(self, code: str, where: str, what: str, right: str) -> None:
         if code not in CODES:
             raise KeyError(f"{code!r} is not in scoring.errors.CODES; add it there with its meaning")
-        super().__init__(f"{where}: {what}; {right}.")
+        super().__init__(f"{where}: {what}; {right}." if where else f"{what}; {right}.")
         self.code = code
         self.where = where
         self.what = what

@@ -1,11 +1,14 @@
 """The states of a run, the moves between them, and the reasons of failure: one table each."""
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
 from django.db.models import TextChoices
 
 from competitions.catalog.models import Phase
+
+IMPORT_FAILED: Final = re.compile(r"^(ModuleNotFoundError|ImportError): ", re.MULTILINE)
 
 
 class Kind(TextChoices):
@@ -103,7 +106,7 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     Reason.FILE_INVALID: ReasonInfo(
         Blame.PARTICIPANT,
         False,
-        "Nothing was run, and it cost no quota. Fix the file and submit it again; a team may have only so many refused files a day.",
+        "Nothing was run, and it cost no quota. Fix the file and submit it again.",
     ),
     Reason.SCORING_ERROR: ReasonInfo(
         Blame.ORGANIZER,
@@ -124,9 +127,8 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
 }
 
 
-def failure_advice(reason: Reason, phase: Phase) -> str:
-    """The reason's advice; for a failed program also the image's packages, as one may be missing."""
-    advice = REASONS[reason].advice
-    contents = phase.image_contents if reason == Reason.PROGRAM_ERROR else ""
+def packages_advice(log: str, phase: Phase) -> str:
+    """The image's packages, for a program in whose log an import failed; else empty."""
+    contents = phase.image_contents if IMPORT_FAILED.search(log) else ""
     where = "in your zip, or list it in a requirements.txt with hashes" if phase.own_requirements else "in your zip"
-    return f"{advice} {contents} Include any other package {where}." if contents else advice
+    return f"{contents} Include any other package {where}." if contents else ""

@@ -11,7 +11,7 @@ from competitions.runs.queue.positions import QueuePosition, queue_wait
 from competitions.runs.queue.smoke import time_limit_s
 from competitions.runs.records.budget import budget_use
 from competitions.submissions.models import Submission
-from competitions.submissions.states import HELD, REASONS, Blame, Kind, Reason, State, failure_advice
+from competitions.submissions.states import HELD, REASONS, Blame, Kind, Reason, State
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def _queued(run: Run, position: QueuePosition | None, now: datetime) -> Progress
         return Progress(sentence="Waiting in the queue")
     if position.goes_on_at is not None:
         return Progress(sentence=_without_gpu_hours(position.goes_on_at), contact=run.queue.contact)
-    sentence = f"Waiting at place {position.place} of the queue"
+    sentence = "First in the queue" if position.place == 1 else f"Waiting at place {position.place} of the queue"
     if run.queue.is_paused:
         sentence = f"Waiting at place {position.place}; the organizers have paused the queue"
     elif run.not_before > now and run.attempt > 1:
@@ -151,17 +151,16 @@ def _shares(run: Run, submission: Submission) -> tuple[float | None, float | Non
 def _ended(run: Run, submission: Submission) -> Progress:
     elapsed: float | None = run.meters.get("wall_s")
     if run.state == State.FAILED:
-        info, advice = REASONS[Reason(run.reason)], failure_advice(Reason(run.reason), submission.phase)
+        info = REASONS[Reason(run.reason)]
         is_free = run.is_smoke and not submission.is_smoke and not submission.is_charged
-        sentence = (
-            f"Failed, {Reason(run.reason).label}: {run.detail}" if run.detail else f"Failed: {Reason(run.reason).label}"
-        )
+        label = Reason(run.reason).label
+        sentence = f"{label[0].upper()}{label[1:]}{f': {run.detail}' if run.detail else ''}"
         return Progress(
             sentence=sentence,
             elapsed_s=elapsed,
             limit_s=_budget_s(run, submission),
             blame=info.blame.label,
-            advice=f"{advice} It cost no quota." if is_free and info.charged else advice,
+            advice=f"{info.advice} It cost no quota." if is_free and info.charged else info.advice,
         )
     return Progress(sentence="", elapsed_s=elapsed, limit_s=_budget_s(run, submission))  # the status word says it all
 

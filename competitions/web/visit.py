@@ -17,7 +17,7 @@ from django.utils import timezone
 from accounts.models import User
 from accounts.people.blocks import blocked_by
 from competitions.catalog.models import Competition, Leaderboard, PageImage, Phase
-from competitions.compute.models import ComputeWorker
+from competitions.compute.models import WORKER_SILENT_AFTER_S, ComputeWorker
 from competitions.disclosure.readers import Reader, sealed_right
 from competitions.disclosure.scores import board_refusal, may_know_board, may_see_board
 from competitions.leaderboards.reading.results import load_boards
@@ -115,6 +115,10 @@ class Visit:
         return [phase for phase in self.phases if phase.is_open(self.now)]
 
     @property
+    def closed_phases(self) -> list[Phase]:
+        return [phase for phase in self.phases if phase.closes_at is not None and phase.closes_at <= self.now]
+
+    @property
     def late_phases(self) -> list[Phase]:
         """Closed ones that still take submissions, unranked."""
         return [phase for phase in self.phases if phase.takes_late(self.now)]
@@ -124,6 +128,21 @@ class Visit:
         if slug:
             return next((phase for phase in self.phases if phase.slug == slug), None)
         return next(iter(self.open_phases), self.phases[-1] if self.phases else None)
+
+    def board_phase(self, slug: str | None) -> Phase | None:
+        """The phase of that name; without a name the one that `phase` gives, if its board is not sealed from the reader.
+
+        Else another open one whose board they may see, else the last such that has begun.
+        """
+        default = self.phase(slug)
+        if slug or default is None:
+            return default
+        begun = [phase for phase in self.phases if phase.opens_at <= self.now]
+        for phase in (default, *self.open_phases, *reversed(begun)):
+            board = self.board(phase, bare=True)
+            if board is not None and phase.opens_at <= self.now and self.can_see_board(board):
+                return phase
+        return default
 
     @cached_property
     def reader(self) -> Reader:
@@ -187,6 +206,13 @@ class Visit:
             return None
         url = reverse("web:image", args=[self.competition.slug, image.name])
         return ShownImage(url, f"{url}?size=small" if image.small_id else "", image.width, image.height)
+
+    @cached_property
+    def worker_is_silent(self) -> bool:
+        """No worker of the queue was heard of lately, though it has no cluster that would start one. For a team's pages."""
+        seen_at, queue = self.facts.worker_seen_at, self.competition.queue
+        is_silent = seen_at is None or (self.now - seen_at).total_seconds() > WORKER_SILENT_AFTER_S
+        return is_silent and not queue.is_paused and not queue.launchers.exists()
 
     @property
     def next_step(self) -> NextStep | None:

@@ -97,7 +97,10 @@ class Scope(models.TextChoices):
     READ = "read", "Read: competitions, leaderboards, own team and submissions"
     SUBMIT = "submit", "Submit: upload files, make and cancel submissions"
     TEAM = "team", "Team: register, create and leave teams, invite"
-    ORGANIZE = "organize", "Organize: all of the competitions that you organize, with labels and everybody's submissions"
+    ORGANIZE = (
+        "organize",
+        "Organize: all of the competitions that you organize, with labels and everybody's submissions",
+    )
 
 
 AGENT_MAY: Final = (

@@ -215,11 +215,14 @@ def _require_name(name: str, expected: Layout) -> None:
     """The official name and no other, with the reason that helps most."""
     if name == expected.filename:
         return
-    owner = file_owner(name)
-    right = f"the file for {expected.dataset} {expected.split} must be called {expected.filename}; rename it and send it again"
+    owner, ending, right_ending = file_owner(name), PurePath(name).suffix.lower(), PurePath(expected.filename).suffix
+    right = f"the file for {expected.split} must be called {expected.filename}; rename it and send it again"
     if owner is not None and owner[0] == expected.dataset:
         raise ScoringInputError("wrong_split", ascii(name), f"this is the name of the file for {owner[1]}", right)
     what = f"this is the name of the file for {owner[0]}" if owner else "this is not the official file name"
+    if ending != right_ending:
+        what = f"this phase takes an {right_ending} file named {expected.filename}"
+        right = f"yours is a {ending} file" if ending else "the name of yours has no ending"
     raise ScoringInputError("wrong_file_name", ascii(name[:120]), what, right)
 
 

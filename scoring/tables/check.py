@@ -243,11 +243,13 @@ def _require_columns(table: pl.DataFrame, schema: TableSchema) -> None:
     absent = [ascii(name) for name in schema.names if name not in table.columns]
     if absent:
         there = f"the file has {join_values([ascii(name) for name in table.columns], show=8)}"
-        raise ScoringInputError("missing_column", "the header", f"{join_values(absent)} is missing", there)
+        missing = f"column {absent[0]} is" if len(absent) == 1 else f"the columns {join_values(absent)} are"
+        raise ScoringInputError("missing_column", "", f"{missing} missing", there)
     others = [ascii(name) for name in table.columns if name not in schema.names]
     if others:
         right = f"give {join_values(schema.names, show=8)} alone"
-        raise ScoringInputError("extra_column", "the header", f"{join_values(others)} is not asked for", right)
+        extra = f"column {others[0]} is" if len(others) == 1 else f"the columns {join_values(others)} are"
+        raise ScoringInputError("extra_column", "", f"{extra} not asked for", right)
 
 
 def _ids_as_numbers(ids: pl.Series) -> pl.Series:

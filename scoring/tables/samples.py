@@ -51,7 +51,9 @@ def require_sample(
         table = read_reordered(path, schema, ids, filename=file_name)
     except ScoringInputError as error:
         right = _FOR_ORGANIZERS.get(error.code, error.right)
-        raise ScoringInputError(error.code, f"{THE_SAMPLE}, {error.where}", error.what, right) from error
+        raise ScoringInputError(
+            error.code, ", ".join(filter(None, (THE_SAMPLE, error.where))), error.what, right
+        ) from error
     revealing = list(_columns_with_answers(table, schema, solution, targets))
     if revealing:
         what = f"its column {revealing[0]!a} holds the answers: in every row it is what the solution says"

@@ -203,8 +203,8 @@ def test_the_list_can_be_filtered(new_visitor: NewVisitor) -> None:
 def test_who_waits_is_told_the_place_and_who_runs_the_workers(new_visitor: NewVisitor) -> None:
     page = new_visitor("fred").visit("/competitions/cluster/submissions/?show=running")
     row = page.locator("table.submissions tbody tr")
-    expect(row).to_contain_text("Waiting at place 1 of the queue")
-    expect(row).to_contain_text("No compute worker is responding; one last did")
+    expect(row).to_contain_text("First in the queue")
+    expect(row).to_contain_text("No compute worker is responding; last contact")
     expect(row).to_contain_text("Cluster team, room 4.12")
 
 
@@ -220,7 +220,7 @@ def test_a_page_that_follows_says_when_it_cannot(new_visitor: NewVisitor) -> Non
     visitor.context.clear_cookies()
     expect(trouble).to_contain_text("You are signed out")
     expect(page.locator("table.submissions tbody tr")).to_contain_text(
-        "Waiting at place 1"
+        "First in the queue"
     )  # and not a form to sign in
 
 

@@ -18,7 +18,7 @@ from competitions.runs.queue.positions import queue_positions
 from competitions.runs.services import submission_cancel
 from competitions.submissions.models import Submission
 from competitions.submissions.services import submission_disqualify
-from competitions.submissions.states import Kind
+from competitions.submissions.states import Kind, packages_advice
 from competitions.teams.services import invite, register
 from competitions.web.checklist import checklist
 from competitions.web.progress import Progress, submission_progress
@@ -47,7 +47,8 @@ def sentence(site: Scenario, submission: Submission, after_s: float = 0) -> str:
 def test_places_in_the_queue_count_up_and_move_on(site: Scenario) -> None:
     sent = [site.submit(at=site.now + timedelta(seconds=number)) for number in range(3)]
     assert [sentence(site, submission) for submission in sent] == [
-        f"Waiting at place {place} of the queue" for place in (1, 2, 3)
+        "First in the queue",
+        *(f"Waiting at place {place} of the queue" for place in (2, 3)),
     ]
     submission_cancel(submission=sent[0], actor="test", now=site.now)
     assert sentence(site, sent[2]) == "Waiting at place 2 of the queue"
@@ -59,7 +60,7 @@ def test_a_phase_with_priority_goes_before(site: Scenario) -> None:
     site.sealed.save()
     urgent = site.submit(phase=site.sealed, at=site.now + timedelta(minutes=1))
     assert (sentence(site, urgent), sentence(site, first)) == (
-        "Waiting at place 1 of the queue",
+        "First in the queue",
         "Waiting at place 2 of the queue",
     )
 
@@ -92,9 +93,9 @@ def test_a_held_run_is_being_prepared_and_costs_nothing_yet(site: Scenario) -> N
 @pytest.mark.parametrize(
     ("reason", "expected", "blame"),
     [
-        ("time_limit", "Failed, over the time limit: why", "your submission"),
-        ("scoring_error", "Failed, the scoring program failed: why", "the organizers' setup"),
-        ("output_invalid", "Failed, the output is not valid: why", "your submission"),
+        ("time_limit", "Over the time limit: why", "your submission"),
+        ("scoring_error", "The scoring program failed: why", "the organizers' setup"),
+        ("output_invalid", "The output is not valid: why", "your submission"),
     ],
 )
 def test_a_failure_says_what_whose_fault_and_what_to_do(site: Scenario, reason: str, expected: str, blame: str) -> None:
@@ -112,6 +113,35 @@ def test_an_organizer_reads_whose_fault_it_was_without_advice_for_the_team(site:
         assert "Cause: the team's submission." in theirs
         assert "The message says what was wrong" not in theirs
         assert "Cause: your submission. The message says what was wrong" in own
+    assert 'class="message error"' in member.get(url).content.decode().split("<dl")[0]
+
+
+def test_a_refused_file_says_how_many_more_the_team_may_have(site: Scenario, member: Client, settings: Any) -> None:
+    sent = site.answer(site.submit(), {"outcome": "failed", "reason": "output_invalid", "detail": "why"})
+    settings.REFUSED_FILES_PER_DAY = 3
+    Submission.objects.update(reason="file_invalid")
+    page = page_words(member.get(reverse("web:submission", args=[sent.pk])))
+    assert "Your team may have 3 more refused files today, of 3." in page
+
+
+def test_a_missing_package_alone_brings_up_those_of_the_image(site: Scenario) -> None:
+    site.phase.docker_image = "podium/runtime:1"
+    held = packages_advice("Traceback\nModuleNotFoundError: No module named 'torch'\n", site.phase)
+    assert "Python 3.11 with numpy" in held
+    assert packages_advice("ValueError: no\n", site.phase) == ""
+
+
+def test_a_cancelled_or_disqualified_submission_says_by_whom_and_shows_no_place(site: Scenario, member: Client) -> None:
+    cancelled, scored = site.submit(), site.submit()
+    member.post(reverse("web:submission-cancel", args=[cancelled.pk]))
+    page = page_words(member.get(reverse("web:submission", args=[cancelled.pk])))
+    assert f"Cancelled by {site.member().username}." in page
+    site.score(scored, 0.5)
+    url = reverse("web:submission", args=[scored.pk])
+    assert "<dt>Place</dt>" in member.get(url).content.decode()
+    submission_disqualify(submission=scored, reason="Copied", now=site.now)
+    page = member.get(url).content.decode()
+    assert ("Disqualified: Copied" in page, "<dt>Place" in page) == (True, False)
 
 
 def test_a_row_asks_again_until_its_submission_has_ended(site: Scenario, member: Client) -> None:

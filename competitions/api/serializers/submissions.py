@@ -14,7 +14,7 @@ from competitions.runs.models import Run
 from competitions.runs.records.budget import budget_use
 from competitions.submissions.annotations import LONGEST_TAG
 from competitions.submissions.models import Submission
-from competitions.submissions.states import REASONS, Kind, Reason, State, failure_advice
+from competitions.submissions.states import REASONS, Kind, Reason, State
 
 
 class UploadIn(serializers.Serializer[Any]):
@@ -252,7 +252,7 @@ def _verdict(submission: Submission, runs: list[Run]) -> dict[str, str] | None:
         "reason": submission.reason,
         "blame": info.blame,
         "detail": next((run.detail for run in runs if run.reason), ""),
-        "advice": failure_advice(Reason(submission.reason), submission.phase),
+        "advice": info.advice,
     }
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from django.db.models import Sum
+from django.db.models import QuerySet, Sum
 from django.urls import reverse
 from django.utils.html import format_html
 
@@ -16,6 +16,7 @@ from competitions.compute.launchers import expected_nodes
 from competitions.compute.models import ComputeWorker, Queue
 from competitions.disclosure.readers import Reader
 from competitions.disclosure.scores import may_see_board
+from competitions.discussions.models import Report
 from competitions.leaderboards.ranking.values import deciding_column
 from competitions.leaderboards.reading.board import baseline_entries, best_of_all_over_time
 from competitions.leaderboards.reading.results import load_boards
@@ -34,7 +35,7 @@ from core.design.charts import Axis, Chart, Point, Series, Tone
 DAYS: Final = 28
 MOST_COUNTED: Final = 100  # of what waits for somebody: more is not told apart
 MOST_RUNS: Final = 1000
-MOST_WORKERS: Final = 20  # that are listed, those heard of last
+MOST_WORKERS: Final = 20  # that are listed, those last seen
 HOUR_S: Final = 3600
 
 
@@ -52,6 +53,7 @@ def attention_items(competition: Competition, queue: "QueueState", *, now: datet
     return [
         *_idle_workers(queue, now),
         *_waiting_rows(competition, now),
+        *_reported_posts(competition),
         *_closed_phases(competition, now),
         *_gpu_hours(competition, now),
         *(Attention(f"{warning.where}: {warning.text}") for warning in competition_warnings(competition)),
@@ -70,7 +72,7 @@ def _idle_workers(queue: "QueueState", now: datetime) -> Iterator[Attention]:
     newest, _ = queue.workers[0]
     text = "All workers are silent, drained or in quarantine."
     if newest.is_silent(now):
-        text = format_html("No worker is responding (last heard from {}).", ago(newest.last_seen_at))
+        text = format_html("No worker is responding (last seen {}).", ago(newest.last_seen_at))
     waiting = "1 run is waiting." if queue.waiting == 1 else f"{queue.waiting:,} runs are waiting."
     yield Attention(format_html("{} {}", text, waiting) if queue.waiting else text)
 
@@ -96,17 +98,31 @@ def _waiting_rows(competition: Competition, now: datetime) -> Iterator[Attention
         reason__in=ORGANIZERS_OWN, finished_at__gte=now - timedelta(days=7), rescores=None
     )
     if count := recent.filter(phase__competition=competition)[:MOST_COUNTED].count():
-        failed = f"{_count_words(count, 'submission')} of this week failed by the competition's own setup."
+        failed = f"{count_words(count, 'submission')} of this week failed by the competition's own setup."
         yield Attention(f"{failed} Fix it, and run them again.", listed("submissions", "failed"), "See them")
     if count := unstarted_submissions(competition)[:MOST_COUNTED].count():
         wait, them = ("waits", "it") if count == 1 else ("wait", "them")
-        text = f"{_count_words(count, 'submission')} {wait} for you to start {them}."
+        text = f"{count_words(count, 'submission')} {wait} for you to start {them}."
         yield Attention(text, listed("submissions", State.UNSTARTED), "Start")
     waiting = Registration.objects.filter(competition=competition, state=Registration.State.PENDING)
     if count := waiting[:MOST_COUNTED].count():
         wait = "waits" if count == 1 else "wait"
-        text = f"{_count_words(count, 'person', 'people')} {wait} for you to approve their registration."
+        text = f"{count_words(count, 'person', 'people')} {wait} for you to approve their registration."
         yield Attention(text, listed("registrations", "pending"), "Decide")
+
+
+def _reported_posts(competition: Competition) -> Iterator[Attention]:
+    """Posts that wait for an organizer, or that somebody reported."""
+    if count := posts_to_decide(Report.objects.filter(competition=competition)):
+        wait = "waits" if count == 1 else "wait"
+        text = f"{count_words(count, 'post')} in the discussion {wait} for your decision."
+        yield Attention(text, reverse("organize:discussion", args=[competition.slug]), "Decide")
+
+
+def posts_to_decide(reports: QuerySet[Report]) -> int:
+    """The number of posts with open reports among these, up to `MOST_COUNTED`."""
+    open_posts = reports.filter(settled_at=None).order_by().values("post").distinct()
+    return open_posts[:MOST_COUNTED].count()
 
 
 def _gpu_hours(competition: Competition, now: datetime) -> Iterator[Attention]:
@@ -119,7 +135,7 @@ def _gpu_hours(competition: Competition, now: datetime) -> Iterator[Attention]:
     yield Attention(text, reverse("organize:usage", args=[competition.slug]), "See what used them")
 
 
-def _count_words(count: int, singular: str, several: str = "") -> str:
+def count_words(count: int, singular: str, several: str = "") -> str:
     name = singular if count == 1 else several or f"{singular}s"
     return f"{count}{' or more' if count == MOST_COUNTED else ''} {name}"
 
@@ -295,7 +311,7 @@ def queue_state(queue: Queue, now: datetime) -> QueueState:
         waiting=waiting,
         running=runs.filter(state__in=HELD).count(),
         wait_s=queue_wait(queue, waiting + 1, now=now) if waiting < MOST_RUNS else None,
-        answering=sum(state == "answers" for _, state in states),
+        answering=sum(state == "online" for _, state in states),
     )
 
 
@@ -305,4 +321,4 @@ def worker_state(worker: ComputeWorker, now: datetime) -> str:
         return "quarantined"
     if worker.is_silent(now):
         return "silent"
-    return "drained" if worker.drained_at is not None else "answers"
+    return "drained" if worker.drained_at is not None else "online"

@@ -155,17 +155,19 @@ def expected_wait(*, place: int, slots: int, held: int, times: list[float]) -> t
 
 
 def unserved_queues(now: datetime) -> Iterator[str]:
-    """For the site's health: queues with waiting runs, no worker that responds and no node to come.
+    """For the site's health. Everybody reads it, so no queue is named: they may be organizers' own."""
+    if count := len(queues_without_worker(now)):
+        yield f"workers: runs wait on {count} queue{'' if count == 1 else 's'} with no worker that responds"
 
-    Everybody reads it, so no queue is named: they may be organizers' own.
-    """
+
+def queues_without_worker(now: datetime) -> list[Queue]:
+    """Queues with waiting runs, no worker that responds and no node to come; not those that are paused."""
     heard = now - timedelta(seconds=WORKER_SILENT_AFTER_S)
     waiting = TeamTurn.objects.filter(queue=OuterRef("pk"), waiting_since__lt=heard)
     workers = ComputeWorker.objects.filter(queue=OuterRef("pk"), last_seen_at__gte=heard)
     queues = list(Queue.objects.filter(Exists(waiting), ~Exists(workers), is_paused=False))
     coming = expected_nodes(queues, now=now) if queues else {}
-    if count := sum(queue.pk not in coming for queue in queues):
-        yield f"workers: runs wait on {count} queue{'' if count == 1 else 's'} with no worker that responds"
+    return [queue for queue in queues if queue.pk not in coming]
 
 
 def _recent_times(queue_id: int) -> list[float]:

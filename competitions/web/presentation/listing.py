@@ -49,23 +49,25 @@ def best_scores(competitions: Iterable[Competition], now: datetime) -> dict[int,
     Read as a visitor who is not signed in, whoever asks: a list is not a place for what is sealed.
     """
     visitor = Reader(AnonymousUser(), now)
-    phases = {
-        competition.pk: phase
-        for competition in competitions
-        if competition.is_published and (phase := shown_phase(competition, now))
-    }
-    _load_boards(list(phases.values()))
-    best = {pk: _best(phase, visitor) for pk, phase in phases.items()}
+    phases = {each.pk: begun_phases(each, now) for each in competitions if each.is_published}
+    _load_boards([phase for begun in phases.values() for phase in begun])
+    best = {pk: _best(begun, visitor) for pk, begun in phases.items()}
     return {pk: score for pk, score in best.items() if score is not None}
 
 
 def shown_phase(competition: Competition, now: datetime) -> Phase | None:
     """The first that is open, else the last that has begun."""
+    return next(iter(begun_phases(competition, now)), None)
+
+
+def begun_phases(competition: Competition, now: datetime) -> list[Phase]:
+    """The open ones in their order, then those that have closed, the last first."""
     begun = [phase for phase in competition.phases.all() if phase.opens_at <= now]
-    phase = next((candidate for candidate in begun if candidate.is_open(now)), begun[-1] if begun else None)
-    if phase is not None:
+    for phase in begun:
         phase.competition = competition
-    return phase
+    return [phase for phase in begun if phase.is_open(now)] + [
+        phase for phase in reversed(begun) if not phase.is_open(now)
+    ]
 
 
 def _load_boards(phases: list[Phase]) -> None:
@@ -77,14 +79,16 @@ def _load_boards(phases: list[Phase]) -> None:
     load_boards(phases)
 
 
-def _best(phase: Phase, visitor: Reader) -> BestScore | None:
-    board = phase.main_board
-    column = primary_column(list(board.columns.all())) if board is not None else None
-    if board is None or column is None or column.is_relative or column not in visible_columns(visitor, board):
-        return None
-    values, team = getattr(board, "best_values", None), getattr(board, "best_team", None)
-    value = column.shown_in(values) if values else None
-    return BestScore(column.title, value, team) if value and team else None
+def _best(phases: list[Phase], visitor: Reader) -> BestScore | None:
+    """The best on the first of these phases whose main board the visitor may see."""
+    for board in (phase.main_board for phase in phases):
+        column = primary_column(list(board.columns.all())) if board is not None else None
+        if board is None or column is None or column not in visible_columns(visitor, board):
+            continue
+        values, team = getattr(board, "best_values", None), getattr(board, "best_team", None)
+        value = column.shown_in(values) if values and not column.is_relative else None
+        return BestScore(column.title, value, team) if value and team else None
+    return None
 
 
 OWN, RUNNING, COMING, OTHERS, DRAFTS = range(5)

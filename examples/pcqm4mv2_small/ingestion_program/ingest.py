@@ -9,7 +9,8 @@ prediction file). The submission is called as
 
 or, if it has a `metadata.yaml` with a line `command:`, by that command, in which `$program`, `$input` and `$output`
 stand for the submission's folder and the two paths. Whatever it prints is its log. A line `progress: 120/400` is
-also kept as `progress.json`. The run fails if the program fails or leaves no predictions behind.
+also kept as `progress.json`. The run fails if the program fails or leaves no predictions behind: what cannot be run,
+or wrote nothing that can be scored, is refused by `refusal.json` and exit status 65, so that the team reads why.
 """
 
 import json
@@ -24,9 +25,15 @@ from pathlib import Path
 PROGRESS = re.compile(r"^progress: (\d{1,12})/(\d{1,12})$")
 COMMAND = re.compile(r"^command:[ \t]*(?P<command>\S.*)$", re.MULTILINE)
 
+REFUSED = 65  # the exit status of a refusal, by docs/programs.md
+
 
 class SubmissionError(Exception):
     """The submission cannot be run, or left something undone: a sentence for its author."""
+
+
+class ProgramFailed(SubmissionError):
+    """The program itself failed; its log says why."""
 
 
 def read_command(submission: Path, smiles: Path, predictions: Path) -> list[str]:
@@ -93,13 +100,15 @@ def run(command: list[str], submission: Path, progress: Path) -> int:
 def check(predictions: Path) -> None:
     """Refuse the absence of a readable file; what is in it, the scorer checks."""
     if not predictions.is_file():
-        raise SubmissionError(f"The program ended without writing its predictions to {predictions}.")
+        raise SubmissionError(
+            f"No predictions were written: the program ended without writing {predictions.name} to the path it was given."
+        )
     if not zipfile.is_zipfile(predictions):
         raise SubmissionError(f"{predictions.name} is not an .npz file; write it with numpy.savez(path, y_pred=...).")
 
 
 def main(argv: list[str]) -> int:
-    """Exit status 0 when predictions are in place, 1 with a sentence on stderr when they are not."""
+    """Exit status 0 when predictions are in place; else 1 or, with a refusal, 65, and a sentence on stderr."""
     submission, input_data, output = (Path(argument) for argument in argv)
     split = json.loads((input_data / "split.json").read_text())
     predictions = output / str(split["predictions"])
@@ -108,11 +117,14 @@ def main(argv: list[str]) -> int:
         status = run(command, submission, output / "progress.json")
         if status:
             ended = f"by signal {-status}" if status < 0 else f"with exit code {status}"
-            raise SubmissionError(f"The program ended {ended}.")
+            raise ProgramFailed(f"The program ended {ended}.")
         check(predictions)
     except SubmissionError as error:
         print(error, file=sys.stderr)
-        return 1
+        if isinstance(error, ProgramFailed):
+            return 1
+        (output / "refusal.json").write_text(json.dumps({"code": "no_predictions", "message": str(error)}))
+        return REFUSED
     return 0
 
 

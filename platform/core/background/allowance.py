@@ -23,9 +23,13 @@ class TooManyRefusedFiles(Refusal):
 
 def require_allowance(*, asker: str, now: datetime) -> None:
     """Raise `TooManyRefusedFiles` when the asker has had its share of files that were read for nothing."""
-    midnight = day_began_at(now)
-    if _refused_since(asker, midnight) >= settings.REFUSED_FILES_PER_DAY:
-        raise TooManyRefusedFiles(limit=settings.REFUSED_FILES_PER_DAY, resets_at=midnight + timedelta(days=1))
+    if not refused_files_left(asker, now):
+        raise TooManyRefusedFiles(limit=settings.REFUSED_FILES_PER_DAY, resets_at=day_began_at(now) + timedelta(days=1))
+
+
+def refused_files_left(asker: str, now: datetime) -> int:
+    """The number of files of the asker that may still be refused today; from midnight, UTC."""
+    return max(settings.REFUSED_FILES_PER_DAY - _refused_since(asker, day_began_at(now)), 0)
 
 
 def _refused_since(asker: str, since: datetime) -> int:

@@ -45,7 +45,7 @@ def test_a_team_sees_its_place_in_fair_turns_and_when_it_may_start(site: Scenari
     assert start is not None
     assert 0 <= start[0] < 35 < start[1] < 90
     page = user_client(site.member(late.team)).get(reverse("web:submission", args=[late.pk])).content.decode()
-    assert "Waiting at place 1 of the queue" in page
+    assert "First in the queue" in page
     assert "the time of your upload is what counts" in page
 
 

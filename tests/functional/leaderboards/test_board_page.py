@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
+import time_machine
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from competitions.catalog.models import Column
+from competitions.catalog.models import Column, Phase
+from competitions.compute.models import ComputeWorker
 from competitions.leaderboards.models import Entry
 from competitions.leaderboards.services import board_rebuild
 from tests.permissions import user_client
@@ -35,6 +39,24 @@ def test_a_boards_page_leads_to_ones_own_row_and_finds_teams(site: Scenario) -> 
     assert f"around={entry.pk}#row-{entry.pk}" in page
     assert "No team on this leaderboard" in client.get(url, {"q": "zz"}).content.decode()
     assert [client.get(url, {"around": pk}).status_code for pk in (entry.pk, entry.pk + 1, "x")] == [200, 404, 404]
+
+
+def test_the_board_of_a_phase_that_closed_is_shown_until_the_one_after_it_may_be_seen(site: Scenario) -> None:
+    site.score(site.submit(), 0.4321)
+    now = site.now + timedelta(days=1)
+    Phase.objects.filter(pk=site.phase.pk).update(closes_at=now)
+    with time_machine.travel(now + timedelta(hours=1), tick=False):
+        for name in ("web:leaderboard", "web:history"):
+            assert "0.4321" in Client().get(reverse(name, args=[site.competition.slug])).content.decode(), name
+        assert "0.4321" in Client().get("/").content.decode(), "the list of competitions names its best"
+        page = user_client(site.member()).get(reverse("web:submissions", args=[site.competition.slug])).content.decode()
+        assert f"{site.phase.name} closed on" in page
+        assert f"Submit to {site.sealed.name}" in page
+        silent = "No worker is responding right now. Uploads wait, and still count."
+        assert silent in page, "the worker was last seen an hour ago"
+        ComputeWorker.objects.update(last_seen_at=now + timedelta(hours=1))
+        page = user_client(site.member()).get(reverse("web:submissions", args=[site.competition.slug])).content.decode()
+        assert silent not in page
 
 
 def test_a_hidden_column_decides_without_being_drawn(site: Scenario) -> None:

@@ -12,10 +12,14 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from accounts.models import Profile
+from accounts.people.profiles import profile_report
 from audit.models import AuditEntry
 from competitions.catalog.models import CompetitionOrganizer, Phase
 from competitions.compute.models import ClusterJob, ComputeWorker, Launcher, Queue
-from competitions.organize.models import CompetitionDay
+from competitions.discussions.models import Post, Topic
+from competitions.discussions.moderation import post_report
+from competitions.organize.models import CompetitionDay, HostRequest
 from competitions.organize.workspace.days import count_days, days_recount
 from competitions.runs.leases import reports
 from competitions.runs.models import Run
@@ -88,16 +92,27 @@ def shown(site: Scenario, client: Client) -> str:
     return client.get(f"/host/competitions/{site.competition.slug}/").content.decode()
 
 
+def report_post(site: Scenario) -> None:
+    """A post of a member that somebody has reported."""
+    topic = Topic.objects.create(
+        competition=site.competition, author=site.member(), title="Ads", created_at=site.now, last_post_at=site.now
+    )
+    post = Post.objects.create(topic=topic, author=site.member(), body="Buy this", created_at=site.now)
+    post_report(post=post, by=site.organizer, text="An advertisement", now=site.now)
+
+
 def test_the_overview_shows_numbers_charts_and_what_waits_for_somebody(site: Scenario, organizer: Client) -> None:
     assert "No submissions in four weeks" in shown(site, organizer)
     site.score(site.submit(), 0.5)
     site.answer(site.submit(), {"outcome": "failed", "reason": "scoring_error", "code": "x", "detail": "y"})
     Registration.objects.filter(user=site.member()).update(state=Registration.State.PENDING)
+    report_post(site)
     count_days(now=site.now)
     text = shown(site, organizer)
     for words in (
         "1 submission of this week failed",
         "1 person waits",
+        "1 post in the discussion waits for your decision.",
         "Submissions a day",
         "Failures by reason",
         "MAE over time",
@@ -120,7 +135,7 @@ def test_the_queue_is_named_with_its_workers_and_how_long_a_run_waits(site: Scen
     site.submit()
     with time_machine.travel(site.now, tick=False):
         text = shown(site, organizer)
-    for words in (f"The queue “{site.queue.name}”", "1 run waits and 0 are in progress", ">answers</span>", "1 slot,"):
+    for words in (f"The queue “{site.queue.name}”", "1 run waits and 0 are in progress", ">online</span>", "1 slot,"):
         assert words in text, words
 
 
@@ -128,21 +143,52 @@ def test_a_queue_whose_workers_have_fallen_silent_needs_attention(site: Scenario
     for _ in range(3):
         site.score(site.submit(), 0.5)
     site.submit()
-    silent = "No worker is responding (last heard from <time"
+    Queue.objects.update(contact="the lab")
+    silent = "No worker is responding (last seen <time"
     with time_machine.travel(site.now + timedelta(seconds=59), tick=False):
         text = shown(site, organizer)
-    assert (silent in text, "What is sent in now starts" in text) == (False, True)
+    assert (silent in text, "New submissions start" in text) == (False, True)
     assert "Nothing needs your attention." in text
     for after_s in (61, 85):
         with time_machine.travel(site.now + timedelta(seconds=after_s), tick=False):
             text = shown(site, organizer)
         assert silent in text
         assert "1 run is waiting." in text
-        assert "What is sent in now starts" not in text, "nobody knows when a worker comes back"
+        assert "New submissions start" not in text, "nobody knows when a worker comes back"
     site.worker()
     ComputeWorker.objects.update(drained_at=site.now)
     with time_machine.travel(site.now, tick=False):
-        assert "All workers are silent, drained or in quarantine. 1 run is waiting." in shown(site, organizer)
+        text = shown(site, organizer)
+        assert "All workers are silent, drained or in quarantine. 1 run is waiting." in text
+        assert "write to the lab" in text
+        text = shown(site, user_client(person(is_staff=True, is_superuser=True)))
+        assert ("write to the lab" in text, "Start a worker</a>" in text) == (False, True), (
+            "administrators run the workers"
+        )
+
+
+def test_administrators_are_told_first_of_what_waits_for_them(site: Scenario) -> None:
+    administrator = user_client(person(is_staff=True, is_superuser=True))
+    with time_machine.travel(site.now, tick=False):
+        assert "Needs attention" not in administrator.get("/admin/").content.decode()
+    site.worker()
+    site.submit()
+    report_post(site)
+    HostRequest.objects.create(user=site.member(), purpose="A contest", created_at=site.now)
+    profile = Profile.objects.create(user=site.member(), is_public=True)
+    profile_report(profile=profile, by=site.organizer, text="Ads", now=site.now)
+    with time_machine.travel(site.now + timedelta(minutes=2), tick=False):
+        page = " ".join(administrator.get("/admin/").content.decode().split())
+        queue = " ".join(administrator.get(reverse("organize:queue", args=[site.queue.name])).content.decode().split())
+    for words in (
+        f"Runs wait on the queue “{site.queue}”, and no worker is responding.",
+        "1 person asks to host competitions.",
+        "1 reported post waits for a decision.",
+        "1 report of profiles waits for a decision.",
+    ):
+        assert words in page, words
+    assert "No worker is responding; 1 run has waited since" in queue
+    assert 'value="drain"' not in queue, "what is silent is not to be drained, but started"
 
 
 def test_a_node_that_is_on_its_way_keeps_the_queue_from_the_list(site: Scenario, organizer: Client) -> None:

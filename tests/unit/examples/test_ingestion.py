@@ -86,7 +86,7 @@ def test_a_module_beside_the_program_can_be_imported(bundle: Path, submission: P
         ({"metadata.yaml": "command: no-such-program $input\n"}, "cannot be started: No such file or directory"),
         ({"predict.py": "raise SystemExit(3)"}, "ended with exit code 3"),
         ({"predict.py": "import os; os.kill(os.getpid(), 9)"}, "ended by signal 9"),
-        ({"predict.py": "print('done')"}, "ended without writing its predictions"),
+        ({"predict.py": "print('done')"}, "No predictions were written: the program ended"),
         ({"predict.py": "import sys; open(sys.argv[2], 'w').write('4.5')"}, "is not an .npz file"),
     ],
 )
@@ -97,8 +97,12 @@ def test_a_submission_that_cannot_work_fails_with_a_sentence(
         (submission / name).parent.mkdir(exist_ok=True)
         (submission / name).write_text(text)
     done = ingest(bundle, submission, output)
-    assert done.returncode == 1
+    failed = message.startswith("ended ")
+    assert done.returncode == (1 if failed else 65)
     assert message in done.stderr
+    refusal = output / "refusal.json"
+    assert failed or json.loads(refusal.read_text())["message"] == done.stderr.strip()
+    assert refusal.exists() is not failed
     assert "Traceback" not in done.stderr
 
 

@@ -299,6 +299,9 @@ def test_the_name_that_counts_is_the_uploaders(tmp_path: Path) -> None:
     with pytest.raises(scoring.ScoringInputError, match="must be called") as caught:
         submissions.check(path, *GAPS, rows=ROWS, filename="y_pred_pcqm4m-v2_test-challenge.npz")
     assert caught.value.code == "wrong_split"
+    with pytest.raises(scoring.ScoringInputError) as caught:
+        submissions.check(path, *GAPS, rows=ROWS, filename="mine.csv")
+    assert str(caught.value) == f"'mine.csv': this phase takes an .npz file named {NAME}; yours is a .csv file."
 
 
 def test_a_challenge_array_under_the_test_dev_name_is_recognised_by_its_size(tmp_path: Path) -> None:

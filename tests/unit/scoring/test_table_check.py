@@ -42,12 +42,12 @@ def test_rows_may_come_in_any_order(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("id,p,q,kind\n", "missing_column the header: 'n' is missing; the file has 'id', 'p', 'q', 'kind'."),
+        ("id,p,q,kind\n", "missing_column column 'n' is missing; the file has 'id', 'p', 'q', 'kind'."),
         (
             HEADER,
             "empty_input the table: it has a header ('id', 'p', 'q', 'kind', 'n') and no row below it; give one row",
         ),
-        ("id,p,q,kind,n,z\n", "extra_column the header: 'z' is not asked for; give id, p, q, kind, n alone."),
+        ("id,p,q,kind,n,z\n", "extra_column column 'z' is not asked for; give id, p, q, kind, n alone."),
         (
             HEADER + "3,x,0.5,a,1\n1,1,0,b,0\n2,y,0.9,a,1\n",
             "wrong_type 'p': 'x' is not a number in line 2 (id '3'), line 4 (id '2');",

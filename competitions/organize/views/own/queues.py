@@ -31,6 +31,7 @@ from competitions.organize.workspace.usage import queue_usage
 from competitions.runs.accounting.gpu_hours import give_gpu_hours
 from competitions.runs.accounting.usage import slots_in, usage_csv
 from competitions.runs.models import Run
+from competitions.runs.queue.positions import queues_without_worker
 from competitions.submissions.states import HELD, State
 from competitions.web.forms import cleaned
 
@@ -111,6 +112,7 @@ def queue(request: HttpRequest, name: str) -> HttpResponse:
     context = {
         "queue": shown,
         "workers": workers,
+        "is_unserved": shown in queues_without_worker(now),
         "launchers": [(launcher, launcher.is_silent(now)) for launcher in shown.launchers.all()],
         "problems": [(launcher, problem_words(problem)) for launcher, problem in queue_problems(shown)],
         "jobs": queue_jobs(shown)[:MOST_JOBS],

@@ -65,7 +65,7 @@ SHORTEST_SEARCH: Final = 2
 @has_markdown
 def leaderboard(request: HttpRequest, slug: str) -> HttpResponse:
     visited = visit(request, slug)
-    phase = visited.phase(request.GET.get("phase"))
+    phase = visited.board_phase(request.GET.get("phase"))
     board = visited.board(phase, request.GET.get("board"), bare=True)
     if (phase is None and request.GET.get("phase")) or (board is None and request.GET.get("board")):
         raise Http404
@@ -366,7 +366,7 @@ def leaderboard_csv(request: HttpRequest, slug: str, phase_slug: str) -> HttpRes
 def history(request: HttpRequest, slug: str) -> HttpResponse:
     """Score over time: the board's best and, for members, their team's submissions, with a table."""
     visited = visit(request, slug)
-    phase = visited.phase(request.GET.get("phase"))
+    phase = visited.board_phase(request.GET.get("phase"))
     board = visited.board(phase, request.GET.get("board"))
     if phase is None or board is None:
         raise Http404

@@ -3,6 +3,7 @@
 from uuid import UUID
 
 from csp.decorators import csp_exempt
+from django.conf import settings
 from django.contrib import messages
 from django.db.models import Prefetch
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
@@ -39,7 +40,7 @@ from competitions.leaderboards.reading.results import (
 )
 from competitions.leaderboards.reading.slices import run_slices
 from competitions.resources.downloads import stored_response
-from competitions.runs.models import Run, RunOutput
+from competitions.runs.models import Run, RunEvent, RunOutput
 from competitions.runs.queue.positions import queue_positions
 from competitions.runs.queue.smoke import projected_whole, time_limit_s
 from competitions.runs.records.logs import log_text
@@ -48,7 +49,7 @@ from competitions.submissions.access import visible_submissions
 from competitions.submissions.annotations import annotations_edit, fact_sheet_edit, fact_sheet_is_open
 from competitions.submissions.datasets import dataset_withdraw
 from competitions.submissions.models import Submission
-from competitions.submissions.states import Kind
+from competitions.submissions.states import Kind, Reason, State, packages_advice
 from competitions.teams.models import Membership
 from competitions.web.details import details_response
 from competitions.web.forms import AnnotationsForm
@@ -59,6 +60,8 @@ from competitions.web.refusals import back_to_form, entered_values
 from competitions.web.submission_rows import build_rows
 from competitions.web.views.competitions import render_tab
 from competitions.web.visit import visit
+from core.background.allowance import refused_files_left
+from core.background.rows import asker_key
 from core.refusals import Refusal
 
 
@@ -109,7 +112,7 @@ def live(request: HttpRequest, pk: int) -> HttpResponse:
 def _detail_context(request: HttpRequest, submission: Submission, reader: Reader) -> dict[str, object]:
     now = reader.now
     results = known_results(_scored(submission), reader)
-    position = score_position(submission, reader)
+    position = score_position(submission, reader) if submission.disqualified_at is None else None
     questions = fact_sheet_questions(submission.phase)
     runs = list(submission.runs.all())
     positions = queue_positions(runs, now=now)
@@ -122,9 +125,13 @@ def _detail_context(request: HttpRequest, submission: Submission, reader: Reader
         current = submission_progress(submission, positions, now=now, run=run)
         return without_advice(current) if is_organizer and not is_of_my_team else current
 
+    is_refused = is_of_my_team and submission.reason == Reason.FILE_INVALID
     return {
         **growing,
         "submission": submission,
+        "refused_left": refused_files_left(asker_key("team", submission.team_id), now) if is_refused else None,
+        "cancelled_by": _cancelled_by(submission) if submission.status == State.CANCELLED else "",
+        "refused_limit": settings.REFUSED_FILES_PER_DAY,
         "progress": with_expected_start(progress(), runs, now=now),
         "runs": [
             _run_context(reader, submission, run, progress(run))
@@ -148,14 +155,25 @@ def _detail_context(request: HttpRequest, submission: Submission, reader: Reader
     }
 
 
+def _cancelled_by(submission: Submission) -> str:
+    """Who cancelled it, where the history says so: a member by name, or the organizers."""
+    moves = RunEvent.objects.filter(run__submission=submission, target=State.CANCELLED).order_by("pk")
+    kind, _, name = (moves.values_list("actor", flat=True).first() or "").partition(":")
+    return {"user": name, "organizer": "the organizers"}.get(kind, "")
+
+
 def _run_context(reader: Reader, submission: Submission, run: Run, progress: Progress) -> dict[str, object]:
     phase = submission.phase
     streams = visible_streams(reader, phase, is_smoke=run.is_smoke)
     receipt = disclosed_receipt(reader, phase, run.receipt, run=run)
     history = run_history(run, submission)
     whole = projected_whole(run, phase)
+    logs = [shown_log(stream, log_text(run, stream), is_final=run.is_final) for stream in streams]
     return {
         "run": run,
+        "packages": packages_advice("\n".join(log.text for log in logs), phase)
+        if run.reason == Reason.PROGRAM_ERROR
+        else "",
         "smoke_scores": smoke_scores(reader, phase, run.scores) if run.is_smoke else {},
         "smoke_limit_s": time_limit_s(run, phase) if run.is_smoke else None,
         "whole": whole,
@@ -166,7 +184,7 @@ def _run_context(reader: Reader, submission: Submission, run: Run, progress: Pro
         "receipt": receipt,
         "notes": receipt.get("notes") or [],
         "progress": progress,
-        "logs": [shown_log(stream, log_text(run, stream), is_final=run.is_final) for stream in streams],
+        "logs": logs,
         "events": history,
         "stages": run_stages(run, history, now=reader.now),
         **_files(reader, submission, run),
