@@ -30,7 +30,6 @@ from core.rows import get_or_none
 from files.images import image_name
 from files.markup import ShownImage
 
-
 AS_MEMBER: Final = "podium.as_member"  # in the WSGI environment, by a token that may not organize
 
 

@@ -27,14 +27,13 @@ SECOND_FACTOR_REQUIRED: Final = RefusalKind(
 )
 
 
-def lacks_second_factor(user: object, path: str = "") -> bool:
+def lacks_second_factor(user: object, *, organizes: bool = False) -> bool:
     """True while the account has to turn on a second factor first.
 
-    Staff need one for every page, others for those of organizers. Robots have only tokens, and an account of a public demo can do nothing.
+    Staff always need one, others where they organize. Robots have only tokens, and an account of a public demo can do nothing.
     """
     if not settings.REQUIRE_STAFF_MFA or not isinstance(user, User) or user.is_robot or is_demo_account(user):
         return False
-    organizes = path.startswith(ORGANIZERS_PAGES) and path not in ASKING_PAGES
     return (user.is_staff or user.is_superuser or organizes) and not is_mfa_enabled(user, types=SECOND_FACTORS)
 
 
@@ -43,11 +42,10 @@ class SecondFactorMiddleware(MiddlewareMixin):
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
         has_session = settings.SESSION_COOKIE_NAME in request.COOKIES
-        if (
-            has_session
-            and not request.path.startswith(ACCOUNT_PAGES)
-            and lacks_second_factor(request.user, request.path)
-        ):
+        if not has_session or request.path.startswith(ACCOUNT_PAGES):
+            return None
+        organizes = request.path.startswith(ORGANIZERS_PAGES) and request.path not in ASKING_PAGES
+        if lacks_second_factor(request.user, organizes=organizes):
             return _led_to_it(request)
         return None
 

@@ -29,7 +29,8 @@ def require_allowance(*, asker: str, now: datetime) -> None:
 
 def refused_files_left(asker: str, now: datetime) -> int:
     """The number of files of the asker that may still be refused today; from midnight, UTC."""
-    return max(settings.REFUSED_FILES_PER_DAY - _refused_since(asker, day_began_at(now)), 0)
+    limit: int = settings.REFUSED_FILES_PER_DAY
+    return max(limit - _refused_since(asker, day_began_at(now)), 0)
 
 
 def _refused_since(asker: str, since: datetime) -> int:

@@ -55,7 +55,7 @@ def test_reading_and_participants_leave_no_entry(site: Scenario) -> None:
 def test_an_administrators_call_of_the_api_is_kept(site: Scenario) -> None:
     submission, root = site.submit(), person(is_staff=True, is_superuser=True)
     expires = timezone.now() + timedelta(days=1)
-    _, secret = token_create(user=root, name="robot", scopes=["read", "submit"], expires_at=expires)
+    _, secret = token_create(user=root, name="robot", scopes=["submit", "organize"], expires_at=expires)
     url = reverse("api:submission-cancel", args=[submission.pk])
     Client().post(url, headers={"Authorization": f"Bearer {secret}"})
     entry = AuditEntry.objects.get()

@@ -11,7 +11,7 @@ from allauth.mfa.signals import authenticator_added
 from django.core.cache import cache
 from django.test import Client
 
-from accounts.models import Scope, User, token_create
+from accounts.models import ApiToken, Scope, User, token_create
 from competitions.catalog.organizers import organizer_add
 from tests.permissions import user_client
 from tests.scenario import Scenario, person
@@ -50,6 +50,9 @@ def test_whoever_organizes_without_being_staff_needs_one_for_the_workspace_alone
     assert [client.get(path).status_code for path in ("/host/", "/profile/", "/")] == [200, 200, 200]
     for refused in (client.get(workspace), client.post("/host/begin/", {"start": "empty"})):
         assert (refused.status_code, refused["Location"]) == (302, ACTIVATE)
+    EmailAddress.objects.create(user=member, email=member.email, verified=True)
+    token = Client().post("/api/api-token-auth/", {"username": member.username, "password": "x"})
+    assert (token.status_code, ApiToken.objects.get(user=member).scopes) == (200, ["read", "submit", "team"])
     with_second_factor(member)
     assert client.get(workspace).status_code == 200
 
