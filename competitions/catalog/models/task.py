@@ -27,10 +27,14 @@ class TaskQuerySet(models.QuerySet["Task"]):
         return self.filter(shared | Q(pk__in=self.model.objects.readable_by(user).values("pk")))
 
     def readable_by(self, user: User) -> "TaskQuerySet":
-        """Tasks whose programs and data this organizer may read; sharing a task does not share its labels."""
+        """Tasks whose programs and data this organizer may read; sharing a task does not share its labels.
+
+        Whoever made a task of a competition stops reading it with organizing that: others may have changed its labels since.
+        """
         if user.is_superuser:
             return self
-        return self.filter(Q(owner=user) | Q(competition__in=Competition.objects.managed_by(user)))
+        own = Q(owner=user, competition=None)
+        return self.filter(own | Q(competition__in=Competition.objects.managed_by(user)))
 
 
 class Check(models.TextChoices):
@@ -187,10 +191,11 @@ class Task(models.Model):
 
     def is_readable_by(self, user: User) -> bool:
         """True for whom `readable_by` would list it, as it is now, saved or not."""
-        if user.is_superuser or self.owner_id == user.pk:
+        if user.is_superuser:
             return True
-        own = self.competition_id
-        return own is not None and Competition.objects.managed_by(user).filter(pk=own).exists()
+        if self.competition_id is None:
+            return self.owner_id == user.pk
+        return Competition.objects.managed_by(user).filter(pk=self.competition_id).exists()
 
     def hidden_part(self, competition: Competition) -> str:
         """A sentence on why the task is not wholly public in this competition; empty where it is.

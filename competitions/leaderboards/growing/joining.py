@@ -9,6 +9,7 @@ import structlog
 from django.db import transaction
 from django.db.models import F, QuerySet
 
+from accounts.models import User
 from competitions.catalog.models import Phase, Task
 from competitions.resources.models import Resource, StoredFile
 from competitions.resources.storage import local_copy, store_path
@@ -71,20 +72,20 @@ def _joined(
     """The part under the phase's lock: datasets join one after the other, so the last place is given once."""
     Phase.objects.select_for_update(no_key=True).get(pk=phase.pk)
     still = waiting_datasets().filter(pk=submission.pk).exists()
-    like = phase.tasks.select_related("scoring_program__owner").order_by("pk").first()
+    like = phase.tasks.select_related("owner", "scoring_program__owner").order_by("pk").first()
     if not still or like is None or Dataset.objects.on_board(phase).count() >= phase.max_datasets:
         return None
-    name = dataset_name(submission)
+    name, owner = dataset_name(submission), _organizer_for(phase, like)
     task = Task.objects.create(
         competition_id=phase.competition_id,
-        owner=like.owner,
+        owner=owner,
         name=name,
         description=f"Dataset of submission #{submission.pk}",
         scoring_program=like.scoring_program,
         ingestion_program=like.ingestion_program,
         ingestion_only_during_scoring=like.ingestion_only_during_scoring,
-        input_data=_resource(like, name, Resource.Kind.INPUT_DATA, inputs),
-        reference_data=_resource(like, name, Resource.Kind.REFERENCE_DATA, reference),
+        input_data=_resource(owner, name, Resource.Kind.INPUT_DATA, inputs),
+        reference_data=_resource(owner, name, Resource.Kind.REFERENCE_DATA, reference),
     )
     dataset = Dataset.objects.create(submission=submission, task=task, name=name, joined_at=now)
     datasets_changed.send(sender=Dataset, phase=phase)
@@ -92,9 +93,18 @@ def _joined(
     return dataset
 
 
-def _resource(like: Task, name: str, kind: Resource.Kind, file: StoredFile) -> Resource:
-    """The organizer's own, so that nobody replaces what has been checked."""
-    owner = like.scoring_program.owner
+def _organizer_for(phase: Phase, like: Task) -> User:
+    """The organizer who owns what joins.
+
+    Whoever made the program may have left, or only shared it, and would read labels.
+    """
+    made_by = like.scoring_program.owner
+    organizers = phase.competition.organizers.order_by("competitionorganizer__pk")
+    return organizers.filter(pk=made_by.pk).first() or organizers.first() or made_by
+
+
+def _resource(owner: User, name: str, kind: Resource.Kind, file: StoredFile) -> Resource:
+    """An organizer's own, so that nobody replaces what has been checked."""
     return Resource.objects.create(
         owner=owner, kind=kind, name=f"{name}: {kind.label}", file=file, file_name=f"{kind}.zip"
     )

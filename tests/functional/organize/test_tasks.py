@@ -7,9 +7,10 @@ from django.test import Client
 from django.urls import reverse
 
 from competitions.catalog.models import CompetitionOrganizer, Task
+from competitions.catalog.organizers import organizer_remove
 from tests.admin_forms import form_fields
 from tests.permissions import user_client
-from tests.scenario import Scenario, person
+from tests.scenario import Scenario, person, scenario
 
 
 @pytest.fixture
@@ -41,6 +42,35 @@ def test_a_new_task_takes_no_programs_of_another_competition(site: Scenario, org
     form = form_fields(organizer.get(task_url(site, "task-new"))) | {"name": "Second", "like": str(strange.pk)}
     assert organizer.post(task_url(site, "task-new"), form).status_code == 422
     assert not site.competition.tasks.filter(name="Second").exists()
+
+
+def test_a_task_of_a_competition_is_read_no_more_by_a_maker_who_was_removed(site: Scenario, organizer: Client) -> None:
+    own = scenario()
+    CompetitionOrganizer.objects.filter(competition=own.competition).update(user=site.organizer)
+    task, free = (
+        site.phase.tasks.get(),
+        Task.objects.create(name="Free", owner=site.organizer, scoring_program=site.phase.tasks.get().scoring_program),
+    )
+    Task.objects.filter(pk=task.pk).update(owner=site.organizer)
+    task.refresh_from_db()
+
+    def readable() -> list[bool]:
+        listed = Task.objects.readable_by(site.organizer)
+        return [
+            task in listed,
+            task.is_readable_by(site.organizer),
+            free in listed,
+            free.is_readable_by(site.organizer),
+        ]
+
+    form = form_fields(organizer.get(task_url(own, "task-new"))) | {"like": str(task.pk), "shares_data": "on"}
+    assert organizer.post(task_url(own, "task-new"), form | {"name": "Before"}).status_code == 302
+    assert readable() == [True] * 4
+    CompetitionOrganizer.objects.create(competition=site.competition, user=person())
+    organizer_remove(organizer=CompetitionOrganizer.objects.get(competition=site.competition, user=site.organizer))
+    assert readable() == [False, False, True, True]
+    assert organizer.post(task_url(own, "task-new"), form | {"name": "After"}).status_code == 422
+    assert list(own.competition.tasks.filter(name__in=["Before", "After"]).values_list("name", flat=True)) == ["Before"]
 
 
 def test_a_task_is_named(site: Scenario, organizer: Client) -> None:

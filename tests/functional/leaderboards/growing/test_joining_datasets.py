@@ -13,6 +13,7 @@ from django.urls import reverse
 from competitions.catalog.models import Phase
 from competitions.leaderboards.growing.joining import dataset_join, dataset_name, datasets_join
 from competitions.leaderboards.models import Entry
+from competitions.resources.models import Resource
 from competitions.resources.storage import local_copy, store_bytes
 from competitions.runs.services import submission_rerun
 from competitions.submissions import refusals
@@ -24,17 +25,20 @@ from core.models import StepFailures
 from core.refusals import InvalidFile, NotAllowed
 from tests.growing import DATASET, joined, main_board, order, reconcile, settle, submit_code, submit_dataset, work
 from tests.refusals import refuses
-from tests.scenario import Scenario
+from tests.scenario import Scenario, person
 
 
 def test_a_data_set_joins_once_after_its_check_and_is_divided(site: Scenario) -> None:
+    like = site.phase.tasks.get()
+    Resource.objects.filter(pk=like.scoring_program_id).update(
+        owner=person()
+    )  # who organized it once, or shared the program
     submission = submit_dataset(site)
     assert [run.task.name for run in submission.runs.all()] == ["Check"]
     assert datasets_join(now=site.now) == 0
     work(site, {})
     assert (datasets_join(now=site.now), datasets_join(now=site.now)) == (1, 0)
     task = Dataset.objects.get().task
-    like = site.phase.tasks.get()
     assert (task.scoring_program, task.ingestion_program, task.name) == (
         like.scoring_program,
         like.ingestion_program,
@@ -43,7 +47,7 @@ def test_a_data_set_joins_once_after_its_check_and_is_divided(site: Scenario) ->
     assert task not in site.phase.tasks.all()
     for resource, names in ((task.input_data, ["rows.csv"]), (task.reference_data, ["labels.csv"])):
         assert resource is not None
-        assert resource.owner == like.scoring_program.owner
+        assert resource.owner == task.owner == site.organizer
         with local_copy(resource.file) as path, zipfile.ZipFile(path) as archive:
             assert archive.namelist() == names
 
