@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q, Value
 
+from accounts.models import User
 from competitions.catalog.models import Competition, Phase, Task
 from competitions.resources.models import StoredFile
 from competitions.submissions.models import Submission
@@ -13,6 +14,12 @@ from competitions.submissions.states import State
 from competitions.teams.models import Team
 from core.background.rows import AskedRow, asker_key
 from core.fields import LongTextField, OneLineField
+
+
+class CompetitionDraftQuerySet(models.QuerySet["CompetitionDraft"]):
+    def open_to(self, user: User) -> "CompetitionDraftQuerySet":
+        """The user's own drafts, without those of competitions that they no longer organize."""
+        return self.filter(Q(competition=None) | Q(competition__in=Competition.objects.managed_by(user)), owner=user)
 
 
 class CompetitionDraft(AskedRow):
@@ -59,6 +66,8 @@ class CompetitionDraft(AskedRow):
     created_at = models.DateTimeField()
     changed_at = models.DateTimeField()
     asked_at = models.DateTimeField(null=True, blank=True, help_text="When the owner last asked for the build.")
+
+    objects = CompetitionDraftQuerySet.as_manager()
 
     class Meta:
         ordering = ["-changed_at"]

@@ -22,7 +22,7 @@ from competitions.organize.building.removal import competition_remove
 from competitions.organize.building.writing import bundle_write_draft
 from competitions.organize.drafts import lock_unpublished
 from competitions.organize.models import CompetitionDraft
-from competitions.organize.refusals import NOT_BUILT
+from competitions.organize.refusals import CANNOT_BE_BUILT, NOT_BUILT
 from competitions.organize.steps.paths import require_complete
 from competitions.resources.storage import CHUNK_BYTES
 from competitions.resources.uploads import upload_whole
@@ -73,14 +73,21 @@ def draft_ready(draft: CompetitionDraft) -> Competition:
 def draft_end(sender: type[Competition], competition: Competition, **kwargs: Any) -> None:
     """Receiver of `competition_publishing`: a draft has done its work and goes.
 
+    One whose owner no longer organizes the competition asks for nothing.
     Raises `NOT_BUILT`, `DRAFT_INCOMPLETE` or `NotReady` where it has not.
     """
-    drafts = CompetitionDraft.objects.select_for_update(of=("self",)).select_related("competition", "trial")
+    drafts = CompetitionDraft.objects.select_for_update(of=("self",)).select_related("owner", "competition", "trial")
     draft = drafts.filter(competition=competition).first()
     if draft is None:
         return
-    _require_tried(draft)
+    if _is_open(draft):
+        _require_tried(draft)
     draft.delete()
+
+
+def _is_open(draft: CompetitionDraft) -> bool:
+    """True as long as its owner organizes the competition that was made of it."""
+    return CompetitionDraft.objects.open_to(draft.owner).filter(pk=draft.pk).exists()
 
 
 def _require_tried(draft: CompetitionDraft) -> None:
@@ -151,6 +158,8 @@ def _step(claimed: Claim, step: str) -> None:
 def _take_over(draft: CompetitionDraft, claimed: Claim, sample: Sample | None, imported: Imported) -> None:
     """In the transaction that makes it: it takes the former one's place, and its trial begins."""
     now, competition = timezone.now(), imported.competition
+    if not _is_open(draft):
+        raise CANNOT_BE_BUILT(detail="You no longer organize the competition that it would replace.")
     if draft.competition is not None:
         _keep_plan(draft.competition, competition)
         competition_remove(draft.competition, now=now)

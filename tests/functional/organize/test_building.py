@@ -11,7 +11,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from competitions.catalog.models import Competition, SealedKey
+from competitions.catalog.models import Competition, CompetitionOrganizer, SealedKey
+from competitions.catalog.organizers import organizer_remove
+from competitions.catalog.publishing import competition_publish
 from competitions.disclosure.readers import reader_for
 from competitions.disclosure.scores import may_see_scores
 from competitions.organize import drafts
@@ -192,6 +194,23 @@ def test_a_build_that_breaks_off_again_and_again_is_given_up(code: Guided) -> No
     run_background(at=code.site.now)
     code.draft.refresh_from_db()
     assert (code.draft.build, "because of an error on our side" in code.draft.build_faults[0]) == (Build.FAILED, True)
+
+
+def test_a_draft_is_its_owners_as_long_as_they_organize_its_competition(code: Guided) -> None:
+    competition = made(code.build())
+    CompetitionOrganizer.objects.create(competition=competition, user=person())
+    code.answer("schedule", max_team_size="2")
+    build_request(draft=code.draft, now=code.site.now)
+    organizer_remove(organizer=CompetitionOrganizer.objects.get(competition=competition, user=code.draft.owner))
+    run_background(at=code.site.now)
+    code.draft.refresh_from_db()
+    assert code.draft.build_faults == ["You no longer organize the competition that it would replace."]
+    assert code.draft.title not in code.client.get("/host/").content.decode()
+    for path, sent in (("trial/build/", {}), ("review/publish/", {"when": "cancel"}), ("discard/", {})):
+        assert code.client.post(f"/host/{code.draft.key}/{path}", sent).status_code == 404, path
+    assert code.client.get(f"/host/{code.draft.key}/trial/").status_code == 404
+    competition_publish(competition, anyway=True)
+    assert not CompetitionDraft.objects.exists(), "the others wait for no draft that they cannot change"
 
 
 def test_what_is_published_is_neither_built_nor_thrown_away(code: Guided) -> None:

@@ -40,7 +40,7 @@ def start(request: HttpRequest) -> HttpResponse:
         "may_ask": hosts.may_ask(user),
         "asked": host_request,
         "form": RequestForm(),
-        "drafts": CompetitionDraft.objects.filter(owner=user).select_related("competition"),
+        "drafts": CompetitionDraft.objects.open_to(user).select_related("competition"),
         "organized": Competition.objects.filter(organizers=user)[:100],
     }
     return render(request, "organize/guided/start.html", context)
