@@ -38,5 +38,10 @@ def accepted_scopes(method: str, view: APIView | type[APIView]) -> list[Scope]:
     return [scope for scope in (needed, *getattr(view, "other_scopes", ())) if scope is not None]
 
 
+def may_organize(auth: object) -> bool:
+    """True for a browser, and for a token with `organize`; any other shows what members of a team see."""
+    return not isinstance(auth, ApiToken) or Scope.ORGANIZE in auth.scopes
+
+
 def _listed(scopes: list[Scope], word: str) -> str:
     return f" {word} ".join(f"`{scope}`" for scope in scopes)

@@ -106,7 +106,7 @@ class RobotView(ApiView):
 
     def submissions(self) -> QuerySet[Submission]:
         """The submissions that the asker may read, with what their shapes need."""
-        return self.loaded(visible_submissions(self.person()))
+        return self.loaded(visible_submissions(self.person(), as_member=self.as_member))
 
     @staticmethod
     def loaded(submissions: QuerySet[Submission]) -> QuerySet[Submission]:

@@ -13,6 +13,7 @@ from accounts.attempts import attempt_begin
 from accounts.models import SIGN_IN_TOKEN, TOKEN_PREFIX, ApiToken, Scope, User, token_create, token_digest
 from accounts.second_factor import SECOND_FACTOR_REQUIRED, lacks_second_factor
 from competitions.catalog.models import Competition, Phase
+from competitions.catalog.organizers import may_host
 from competitions.catalog.services import current_rules
 from competitions.submissions.quota import allowances
 from competitions.submissions.refusals import PHASE_NOT_OPEN, PhaseClosed, QuotaUsed
@@ -66,7 +67,8 @@ def sign_in(*, username: str, password: str, address: str, now: datetime) -> str
 def _token(user: User, now: datetime) -> str:
     """The token of former sign-ins, with the scopes that the account may have now; else another one."""
     User.objects.select_for_update().get(pk=user.pk)  # two scripts that start at once get the same one
-    scopes = [scope for scope in Scope.values if scope != Scope.ORGANIZE or user.is_staff]
+    organizes = may_host(user) or Competition.objects.managed_by(user).exists()
+    scopes = [scope for scope in Scope.values if scope != Scope.ORGANIZE or organizes]
     tokens = ApiToken.objects.filter(user=user, name=SIGN_IN_TOKEN)
     for token in tokens.filter(revoked_at=None, expires_at__gt=now + LEAST_LEFT):
         secret = _secret(user, token.expires_at)

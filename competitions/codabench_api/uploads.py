@@ -17,7 +17,8 @@ from django.views.decorators.http import require_http_methods
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.models import ApiToken, Scope, User
+from accounts.models import User
+from competitions.api.permissions import may_organize
 from competitions.bundles.imports import import_begin
 from competitions.bundles.models import BundleExport, BundleImport
 from competitions.catalog.downloads import phase_downloads
@@ -137,7 +138,7 @@ class UploadCompleted(RobotView):
         assert sent.file is not None, "asked for"
         if not sent.is_bundle:
             return Response({"key": str(sent.key)})
-        if isinstance(request.auth, ApiToken) and Scope.ORGANIZE not in request.auth.scopes:
+        if not may_organize(request.auth):
             raise SCOPE_MISSING()
         job = import_begin(owner=user, stored=sent.file, file_name=sent.file_name, now=now)
         return Response({"status_id": job.pk})
@@ -191,18 +192,24 @@ class DatasetView(ShownView):
 
 
 class DatasetDownload(RobotView):
-    """The file of a dataset at Codabench's address for it; a session or a token opens it."""
+    """The file of a dataset at Codabench's address for it; a session or a token opens it.
+
+    A token without the scope `organize` opens what phases offer, and no labels that the person has as an organizer.
+    """
 
     def get(self, request: Request, key: UUID) -> HttpResponseBase:
         user = self.person()
-        resource = person_datasets(user).filter(key=key).first() or _opened_to(user, key)
+        own = person_datasets(user).filter(key=key).first()
+        resource = (
+            own if own is not None and may_organize(request.auth) else _opened_to(user, key, is_own=own is not None)
+        )
         return stored_response(self.received, resource.file, file_name=resource.file_name)
 
 
-def _opened_to(user: User, key: UUID) -> Resource:
+def _opened_to(user: User, key: UUID, *, is_own: bool) -> Resource:
     """A download of a phase, for those who take part and for its organizers.
 
-    Raises 404, or for others the refusal that says why they do not take part.
+    Raises 404, `SCOPE_MISSING` for what is the person's own, or for others the refusal that says why they do not take part.
     """
     tasks = ("scoring_program", "ingestion_program", "input_data")
     uses = Q(public_data__key=key) | Q(starting_kit__key=key)
@@ -220,7 +227,7 @@ def _opened_to(user: User, key: UUID) -> Resource:
             refusal = error  # another competition may offer the same file
         else:
             return offered
-    raise refusal or Http404
+    raise SCOPE_MISSING() if is_own else refusal or Http404
 
 
 Work = TypeVar("Work", BundleExport, BundleImport)

@@ -319,7 +319,7 @@ class DetailResult(RobotView):
     def get(self, request: Request, pk: int) -> Response:
         seen = Submission.objects.filter(phase__in=Phase.objects.visible_to(request.user))
         submission = get_object_or_404(seen.select_related("phase__competition"), pk=pk)
-        if visible_submissions(request.user).filter(pk=pk).exists():
+        if visible_submissions(request.user, as_member=self.as_member).filter(pk=pk).exists():
             may_see = may_download(self.reader, submission.phase, DETAILED_RESULTS)
         else:
             may_see = _details_are_open(submission, self.reader)

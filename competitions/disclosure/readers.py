@@ -28,6 +28,7 @@ class Reader:
     user: User | AnonymousUser
     now: datetime
     known_rights: Mapping[int, bool] | None = None  # as `rights`, where the caller has read them already
+    as_member: bool = False  # by a token that may not organize: whatever the person organizes does not count
     answers: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
@@ -35,14 +36,14 @@ class Reader:
         """Numbers of competitions that the person organizes; True with the right to see sealed scores."""
         if self.known_rights is not None:
             return self.known_rights
-        if not self.user.is_authenticated:
+        if not self.user.is_authenticated or self.as_member:
             return {}
         rows = CompetitionOrganizer.objects.filter(user=self.user)
         return dict(rows.values_list("competition", "can_see_sealed"))
 
     def organizes(self, phase: Phase) -> bool:
         """An organizer of the phase's competition, or an administrator."""
-        return self.user.is_superuser or phase.competition_id in self.rights
+        return (self.user.is_superuser and not self.as_member) or phase.competition_id in self.rights
 
     def uses_sealed_right(self, phase: Phase) -> bool:
         """True with the right to see the phase's sealed scores; the use is recorded, once.
@@ -64,8 +65,8 @@ class Reader:
         return given
 
 
-def reader_for(user: User | AnonymousUser, now: datetime | None = None) -> Reader:
-    return Reader(user, now or timezone.now())
+def reader_for(user: User | AnonymousUser, now: datetime | None = None, *, as_member: bool = False) -> Reader:
+    return Reader(user, now or timezone.now(), as_member=as_member)
 
 
 def sealed_right_used(user: User | AnonymousUser, phase: Phase, now: datetime) -> bool:

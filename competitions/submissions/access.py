@@ -12,24 +12,27 @@ from competitions.submissions.models import Submission
 from competitions.teams.models import Membership
 
 
+def _teams(user: int) -> QuerySet[Any, tuple[str, int]]:
+    return Membership.objects.filter(user=user).order_by().values_list(Value("team"), "team")
+
+
 def _teams_and_phases(user: int) -> QuerySet[Any, tuple[str, int]]:
     """Numbers of the user's teams, and of the phases that the user organizes: each with what it is of."""
     organized = Phase.objects.filter(competition__in=Competition.objects.managed_by(User(pk=user)))
-    teams = Membership.objects.filter(user=user).order_by().values_list(Value("team"), "team")
-    return teams.union(organized.order_by().values_list(Value("phase"), "pk"), all=True)
+    return _teams(user).union(organized.order_by().values_list(Value("phase"), "pk"), all=True)
 
 
-def visible_scope(user: User | AnonymousUser) -> dict[str, list[int]] | None:
+def visible_scope(user: User | AnonymousUser, *, as_member: bool = False) -> dict[str, list[int]] | None:
     """Teams and phases whose submissions this person may see, for `submissions_in`; None: all.
 
-    These are their own teams and the phases that they organize; an empty kind is left out. They are named by number:
-    with subqueries in the `OR`, PostgreSQL scans all submissions backwards until it has a page (0.4 s at a million).
+    These are their own teams and the phases that they organize, `as_member` the teams alone; an empty kind is left out. They are named
+    by number: with subqueries in the `OR`, PostgreSQL scans all submissions backwards until it has a page (0.4 s at a million).
     """
     if not user.is_authenticated:
         return {}
-    if user.is_superuser:
+    if user.is_superuser and not as_member:
         return None
-    rows = list(_teams_and_phases(user.pk))
+    rows = list(_teams(user.pk) if as_member else _teams_and_phases(user.pk))
     named = {f"{kind}s": [pk for what, pk in rows if what == kind] for kind in ("team", "phase")}
     return {kind: numbers for kind, numbers in named.items() if numbers}
 
@@ -72,7 +75,7 @@ def tagged(submissions: QuerySet[Submission], tag: str) -> QuerySet[Submission]:
     return submissions.filter(tag_text__contains=f" {tag.lower()} ")
 
 
-def visible_submissions(user: User | AnonymousUser) -> QuerySet[Submission]:
-    """The submissions of the user's teams, and of competitions that the user organizes."""
-    scope = visible_scope(user)
+def visible_submissions(user: User | AnonymousUser, *, as_member: bool = False) -> QuerySet[Submission]:
+    """The submissions of the user's teams, and unless `as_member` of competitions that the user organizes."""
+    scope = visible_scope(user, as_member=as_member)
     return Submission.objects.all() if scope is None else submissions_in(**scope)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from operator import attrgetter
+from typing import Final
 
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Exists, F, FilteredRelation, OuterRef, Q, Subquery
@@ -28,6 +29,8 @@ from competitions.winners.services import waiting_places
 from core.rows import get_or_none
 from files.images import image_name
 from files.markup import ShownImage
+
+AS_MEMBER: Final = "podium.as_member"  # in the WSGI environment, by a token that may not organize
 
 
 @dataclass(frozen=True)
@@ -56,14 +59,26 @@ class Facts:
 
 
 class Visit:
-    """One person (or nobody) at one competition, at one instant."""
+    """One person (or nobody) at one competition, at one instant.
 
-    def __init__(self, *, competition: Competition, user: User | AnonymousUser, facts: Facts, now: datetime) -> None:
+    `as_member`: they are shown no more than a member of a team.
+    """
+
+    def __init__(
+        self,
+        *,
+        competition: Competition,
+        user: User | AnonymousUser,
+        facts: Facts,
+        now: datetime,
+        as_member: bool = False,
+    ) -> None:
         self.competition, self.user, self.facts, self.now = competition, user, facts, now
+        self.as_member = as_member
 
     @property
     def is_organizer(self) -> bool:
-        return self.facts.sees_sealed is not None or self.user.is_superuser
+        return not self.as_member and (self.facts.sees_sealed is not None or self.user.is_superuser)
 
     @property
     def competing_team_id(self) -> int | None:
@@ -116,7 +131,7 @@ class Visit:
     def reader(self) -> Reader:
         """The reader of this request, with the rights that were read with the competition."""
         rights = {} if self.facts.sees_sealed is None else {self.competition.pk: self.facts.sees_sealed}
-        return Reader(self.user, self.now, rights)
+        return Reader(self.user, self.now, {} if self.as_member else rights, as_member=self.as_member)
 
     def board(self, phase: Phase | None, key: str | None = None, *, bare: bool = False) -> Leaderboard | None:
         """The phase's board by key, else its main one; None without one. `bare`: without columns."""
@@ -222,7 +237,8 @@ def visit(request: HttpRequest, slug: str, *, for_team: bool = False) -> Visit:
     if not competition.is_visible_to(user):
         raise Http404
     known = {name: getattr(competition, f"fact_{name}") for name in facts}
-    return Visit(competition=competition, user=user, facts=Facts(**known), now=timezone.now())
+    as_member = bool(request.META.get(AS_MEMBER))
+    return Visit(competition=competition, user=user, facts=Facts(**known), now=timezone.now(), as_member=as_member)
 
 
 def _facts_of_person(user: User, *, for_team: bool) -> dict[str, object]:

@@ -15,7 +15,7 @@ from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 
 from accounts.models import Scope, User
-from competitions.api.permissions import HasScope
+from competitions.api.permissions import HasScope, may_organize
 from competitions.catalog.models import Competition, Phase
 from competitions.disclosure.readers import Reader, reader_for
 
@@ -56,10 +56,15 @@ class ApiView(GenericAPIView[Any]):
 
     @cached_property
     def reader(self) -> Reader:
-        """The person who asks, for decisions about disclosure."""
+        """The person who asks, with the rights that decide what is disclosed by session or token."""
         user = self.request.user
         assert isinstance(user, User | AnonymousUser), "the only two kinds of user of this site"
-        return reader_for(user)
+        return reader_for(user, as_member=self.as_member)
+
+    @property
+    def as_member(self) -> bool:
+        """True if the asker is shown no more than a member of their teams, whatever they organize."""
+        return not may_organize(self.request.auth)
 
     def page_response(self, rows: QuerySet[Any], serializer: type[BaseSerializer[Any]]) -> Response:
         """The page of these rows that the request names."""

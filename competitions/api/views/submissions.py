@@ -60,12 +60,12 @@ IDEMPOTENCY = OpenApiParameter(
 LOOKUPS: Final = {"competition": "phase__competition__slug", "phase": "phase_id", "status": "status"}  # of filters
 
 
-def _rows(user: User, lookups: dict[str, object]) -> QuerySet[Submission]:
+def _rows(user: User, lookups: dict[str, object], *, as_member: bool) -> QuerySet[Submission]:
     """Submissions that this person may see, with what an answer tells beside their own fields."""
     runs = Run.objects.select_related("task", "queue").defer("receipt", "task__description")
     phases = Phase.objects.select_related("competition")  # with their texts, once for all submissions of a page
     return (
-        visible_submissions(user)
+        visible_submissions(user, as_member=as_member)
         .filter(**lookups)
         .select_related("team", "submitted_by")
         .prefetch_related(Prefetch("runs", queryset=runs), Prefetch("phase", phases), "phase__leaderboards__columns")
@@ -78,12 +78,12 @@ def _given_annotations(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class SubmissionView(ApiView):
-    """Base: the submissions of the asker's teams, and all of those that the asker organizes."""
+    """Base: the submissions of the asker's teams, and by the scope `organize` of what they organize."""
 
     serializer_class = s.SubmissionOut
 
     def submission(self, pk: int) -> Submission:
-        submission: Submission = get_object_or_404(_rows(self.person(), {}), pk=pk)
+        submission: Submission = get_object_or_404(_rows(self.person(), {}, as_member=self.as_member), pk=pk)
         return submission
 
     def shown(self, submissions: Sequence[Submission]) -> list[dict[str, object]]:
@@ -122,7 +122,7 @@ class SubmissionList(SubmissionView):
         """Your team's submissions, newest first."""
         values = checked(s.SubmissionFilter(data=request.query_params))
         lookups = {LOOKUPS[name]: value for name, value in values.items() if name in LOOKUPS}
-        rows = _rows(self.person(), lookups | {"rescores": None})
+        rows = _rows(self.person(), lookups | {"rescores": None}, as_member=self.as_member)
         if tag := values.get("tag"):
             rows = tagged(rows.filter(team__memberships__user=self.person()), tag)
         page = self.paginate_queryset(rows)

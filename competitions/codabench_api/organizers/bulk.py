@@ -161,6 +161,8 @@ class DeleteMany(RobotView):
 class CompetitionFiles(RobotView):
     """The bundle that a competition was made from, and links to dumps of it now; for organizers."""
 
+    read_scope = Scope.ORGANIZE  # labels are in the files
+
     def get(self, request: Request, pk: int) -> Response:
         user = self.person()
         competition = get_object_or_404(Competition.objects.managed_by(user), pk=pk)

@@ -11,6 +11,7 @@ from competitions.web.markdown import WANTED
 from competitions.web.views import competitions
 from competitions.web.views.boards import leaderboard, results
 from competitions.web.views.discussions import topics
+from competitions.web.visit import AS_MEMBER
 
 
 class Always(BaseContentNegotiation):
@@ -50,6 +51,7 @@ class MarkdownPage(ApiView):
         """The page, drawn for the person whom the API knows."""
         page_request = self.request._request
         page_request.user, page_request.META[WANTED] = self.request.user, True
+        page_request.META[AS_MEMBER] = self.as_member
         response: HttpResponseBase = view(page_request, **kwargs)
         return response
 

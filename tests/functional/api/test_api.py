@@ -14,10 +14,12 @@ from rest_framework.throttling import SimpleRateThrottle
 from accounts.models import ApiToken, Scope, token_create
 from competitions.notifications.models import Kind as Told
 from competitions.notifications.services import notify_person
+from competitions.runs.models import RunLog
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Reason
 from tests.permissions import body_text
 from tests.scenario import FILE_NAME, Scenario, person, prediction_bytes
+from tests.tools import secret_token
 
 ALL = list(Scope.values)
 
@@ -247,6 +249,20 @@ def test_organizers_and_administrators_list_what_they_may_see(site: Scenario) ->
         client = Client()
         client.force_login(user)
         assert [row["id"] for row in client.get(reverse("api:submissions")).json()["results"]] == seen[::-1]
+    own = site.submit(team=site.join("Own", user=site.organizer))
+    RunLog.objects.create(run=own.runs.get(), attempt=1, stream="scoring", seq=0, text="label of row 1 is 7")
+    administrators = site.submit(team=site.join("Theirs", user=administrator))
+    for user, sent in ((site.organizer, own), (administrator, administrators)):
+        for scopes, seen in (([], [sent.pk]), ([Scope.ORGANIZE], [*numbers, own.pk, administrators.pk])):
+            client = Client(headers={"Authorization": f"Bearer {secret_token(user, Scope.READ, *scopes)}"})
+            assert [row["id"] for row in client.get(reverse("api:submissions")).json()["results"]] == seen[::-1]
+            for name in ("submission", "submission-logs", "submission-receipt", "submission-download"):
+                answer = client.get(reverse(f"api:{name}", args=[numbers[0]]))
+                assert (answer.status_code, bool(body_text(answer))) == (200 if scopes else 404, True), name
+            logs = client.get(reverse("api:submission-logs", args=[sent.pk])).json()
+            assert ("scoring" in {log["stream"] for log in logs}) == bool(scopes), (
+                "a member has no log that may quote labels"
+            )
 
 
 def test_cancelling_twice_is_a_conflict(site: Scenario) -> None:

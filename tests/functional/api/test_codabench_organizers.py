@@ -26,7 +26,7 @@ from competitions.teams.models import Registration
 from competitions.teams.services import register
 from files.bundles.schema import ColumnSpec, CompetitionSpec, LeaderboardSpec, PhaseSpec, TaskSpec
 from tests.images import png_bytes
-from tests.permissions import named_patterns
+from tests.permissions import body_text, named_patterns
 from tests.scenario import Scenario, person, zip_bytes
 
 DOCS = Path(__file__).resolve().parents[3] / "docs" / "codabench.md"
@@ -281,6 +281,9 @@ def test_who_takes_part_downloads_what_is_offered_and_no_reference_data(site: Sc
     assert (refused.status_code, refused.json()["code"]) == (403, "rules_changed")
     rows = organizer.get("/api/datasets/", {"type": "reference_data"}).json()["results"]
     assert str(labels.key) in {row["key"] for row in rows}
+    body_text(organizer.get(f"/datasets/download/{labels.key}/"))
+    refused = token_client(site, site.organizer, Scope.READ, Scope.SUBMIT).get(f"/datasets/download/{labels.key}/")
+    assert (refused.status_code, refused.json()["code"]) == (403, "scope_missing")
     by_key = organizer.get(f"/api/datasets/{labels.key}/").json()
     assert by_key == organizer.get(f"/api/datasets/{by_key['id']}/").json()
     assert member.get(f"/api/datasets/{labels.key}/").status_code == 404

@@ -223,7 +223,9 @@ def test_several_boards_are_no_single_csv(site: Scenario) -> None:
 
 
 def test_get_files_says_where_the_competition_is_dumped(site: Scenario) -> None:
-    files = robot(site, site.organizer).get(f"/api/competitions/{site.competition.pk}/get_files/").json()
+    path = f"/api/competitions/{site.competition.pk}/get_files/"
+    assert with_scope(site.organizer, Scope.TEAM).get(path).json()["code"] == "scope_missing"
+    files = robot(site, site.organizer).get(path).json()
     assert files["bundle"] is None
     assert [dump["name"] for dump in files["dumps"]] == [
         f"{site.competition.slug}.zip",

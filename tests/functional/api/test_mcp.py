@@ -87,7 +87,10 @@ def test_a_call_without_its_scope_or_of_others_is_refused_in_words(permissions: 
 
 def test_what_an_organizer_changes_by_a_tool_is_in_the_audit_log(permissions: PermissionSite) -> None:
     organizer, pk = permissions.site.organizer, permissions.arguments["pk"]
-    token = secret_token(organizer, Scope.READ, Scope.SUBMIT)
+    agents = secret_token(organizer, Scope.READ, Scope.SUBMIT)
+    for tool in ("get_submission", "get_logs", "get_receipt", "cancel_submission"):
+        assert "404 not_found" in called(tool, agents, submission=pk)[1], tool
+    token = secret_token(organizer, Scope.READ, Scope.SUBMIT, Scope.ORGANIZE)
     AuditEntry.objects.all().delete()
     assert called("get_submission", token, submission=pk)[0]
     assert called("cancel_submission", token, submission=pk)[0]

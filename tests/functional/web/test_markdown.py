@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from accounts.models import Scope
-from competitions.catalog.models import Competition
+from competitions.catalog.models import Competition, Leaderboard
 from tests.permissions import PermissionSite
 from tests.scenario import Scenario
 from tests.tools import secret_token
@@ -56,6 +56,11 @@ def test_what_is_private_is_there_for_its_people_and_their_tokens_alone(site: Sc
         assert Client().get(address, headers={"authorization": f"Bearer {token}"}).status_code == 200
         refused = Client().get(address, headers={"authorization": f"Bearer {submitter}"})
         assert (refused.status_code, refused.json()["code"]) == (403, "scope_missing")
+    Leaderboard.objects.filter(phase=site.phase).update(is_hidden=True)
+    site.score(site.submit(), 0.25)
+    for given, sees in ((token, False), (secret_token(site.organizer, Scope.READ, Scope.ORGANIZE), True)):
+        board = Client().get(f"/competitions/{slug}/leaderboard.md", headers={"authorization": f"Bearer {given}"})
+        assert (b"0.2500" in board.content) == sees, "a hidden board"
     for address in ("/llms.txt", "/competitions/none.md"):
         answer = Client().get(address, headers={"authorization": f"Bearer {token}"})
         assert slug not in answer.content.decode()
