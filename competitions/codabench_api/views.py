@@ -49,7 +49,7 @@ from competitions.resources.models import Upload
 from competitions.runs.models import RunOutput
 from competitions.runs.refusals import MAY_NOT_REPEAT
 from competitions.runs.reruns import may_repeat, submission_repeat
-from competitions.runs.services import submission_cancel
+from competitions.runs.services import submission_cancel_by
 from competitions.submissions.access import open_to_robot, repeats_by, visible_submissions
 from competitions.submissions.models import Submission
 from competitions.submissions.services import NewSubmission, submission_create
@@ -346,7 +346,7 @@ class Cancel(ActsOnGet):
     """Cancel a submission."""
 
     def post(self, request: Request, pk: int) -> Response:
-        submission_cancel(submission=self.submission(pk), actor=f"user:{self.person().username}", now=timezone.now())
+        submission_cancel_by(submission=self.submission(pk), by=self.person(), now=timezone.now())
         return Response({"canceled": True})
 
 

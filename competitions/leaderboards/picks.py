@@ -15,7 +15,7 @@ from competitions.leaderboards.services import entries_refresh
 from competitions.submissions.models import Submission
 from competitions.submissions.states import State
 from competitions.teams.models import Membership, Team
-from competitions.teams.services import require_team
+from competitions.teams.services import require_admitted, require_team
 from core.refusals import Conflict, RefusalKind
 
 
@@ -126,6 +126,7 @@ def finals_choose(
     if board.rule != Rule.SELECTED:
         raise NothingToPick(board)
     _require_open(board, now)
+    require_admitted(user=by, competition=board.phase.competition)
     team = require_team(user=by, competition=board.phase.competition)
     Team.objects.select_for_update(no_key=True).get(pk=team.pk)
     team_picks = Pick.objects.filter(leaderboard=board, team=team)
@@ -149,6 +150,7 @@ def finals_choose(
 def _require_choice(board: Leaderboard, submission: Submission, by: User, now: datetime) -> None:
     if not Membership.objects.filter(team=submission.team_id, user=by).exists():
         raise NOT_OF_YOUR_TEAM(submission=submission)
+    require_admitted(user=by, competition=board.phase.competition)
     if board.phase_id != submission.phase_id:
         raise NothingToPick(board)
     _require_open(board, now)

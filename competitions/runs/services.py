@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from competitions.catalog.models import Competition, Phase, Task
+from competitions.catalog.organizers import organizes
 from competitions.compute.models import Queue
 from competitions.environments.choice import NO_ENVIRONMENT, Environment
 from competitions.resources.models import StoredFile
@@ -24,6 +25,7 @@ from competitions.submissions.notices import rescoring_notify
 from competitions.submissions.refusals import MERGE_BACK, MERGE_OVER_QUOTA, NOTHING_TO_RUN
 from competitions.submissions.states import FINAL, HELD, Kind, State
 from competitions.teams.models import Team
+from competitions.teams.services import require_admitted
 from core.background.rows import asker_key
 from core.refusals import Refusal
 
@@ -95,6 +97,16 @@ def submission_cancel(*, submission: Submission, actor: str, now: datetime) -> N
     waiting = FileCheck.objects.filter(submission=submission, outcome=FileCheck.Status.WAITING)
     # A process that reads the file stops when it next renews its claim.
     waiting.update(outcome=FileCheck.Status.CANCELLED, finished_at=now, claimed_until=None)
+
+
+def submission_cancel_by(*, submission: Submission, by: User, now: datetime) -> None:
+    """Cancel for an organizer or a member of the team; one's own also after one was denied.
+
+    Cancelling one's own saves work, and takes from nobody. Raises `ALREADY_ENDED` or why the person is not admitted.
+    """
+    if submission.submitted_by_id != by.pk and not organizes(by, submission.phase):
+        require_admitted(user=by, competition=submission.phase.competition)
+    submission_cancel(submission=submission, actor=f"user:{by.username}", now=now)
 
 
 @transaction.atomic

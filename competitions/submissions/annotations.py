@@ -18,6 +18,7 @@ from competitions.factsheets.services import fact_sheet_questions, read_fact_she
 from competitions.submissions.models import FactSheetRevision, Submission
 from competitions.submissions.signals import source_changed, submission_settled
 from competitions.teams.models import Membership
+from competitions.teams.services import require_admitted
 from core.refusals import RefusalKind
 
 MAX_TAGS: Final = 10
@@ -103,14 +104,16 @@ def annotations_edit(*, submission: Submission, annotations: Annotations, by: Us
     """Replace a submission's annotations; False when nothing changed. Boards follow commit and link.
 
     Its team may write them at any time, since a paper often comes after the end; an organizer may only remove commit and link.
-    Raises `NOT_YOUR_ANNOTATIONS`.
+    Raises `NOT_YOUR_ANNOTATIONS` or why the person is not admitted.
     """
     rows = Submission.objects.select_for_update(of=("self",), no_key=True)
-    locked = rows.select_related("phase").get(pk=submission.pk)
+    locked = rows.select_related("phase__competition").get(pk=submission.pk)
     if not Membership.objects.filter(team=locked.team_id, user=by).exists():
         is_removal = annotations.commit in ("", locked.commit) and annotations.link in ("", locked.link)
         if not organizes or not is_removal or annotations.tags != locked.tags:
             raise NOT_YOUR_ANNOTATIONS(submission=submission)
+    else:
+        require_admitted(user=by, competition=locked.phase.competition)
     before = Annotations(locked.tags, locked.commit, locked.link)
     if annotations == before:
         return False
@@ -141,10 +144,12 @@ def fact_sheet_is_open(submission: Submission, now: datetime) -> bool:
 def fact_sheet_edit(*, submission: Submission, answers: object, by: User, now: datetime) -> bool:
     """Replace the answers and keep the former ones as history; False when nothing changed. Boards follow.
 
-    Raises `NOT_YOUR_FACT_SHEET`, `FACT_SHEET_CLOSED` after the phase's deadline, or `FactSheetInvalid`; then nothing is changed.
+    Raises `NOT_YOUR_FACT_SHEET`, why the person is not admitted, `FACT_SHEET_CLOSED` after the phase's deadline, or `FactSheetInvalid`;
+    then nothing is changed.
     """
     if not Membership.objects.filter(team=submission.team_id, user=by).exists():
         raise NOT_YOUR_FACT_SHEET(submission=submission)
+    require_admitted(user=by, competition=submission.phase.competition)
     if not fact_sheet_is_open(submission, now):
         raise FACT_SHEET_CLOSED(submission=submission)
     checked = read_fact_sheet(fact_sheet_questions(submission.phase), answers)

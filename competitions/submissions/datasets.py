@@ -12,6 +12,7 @@ from competitions.submissions import refusals
 from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.states import Kind, State
 from competitions.teams.models import Membership, Team
+from competitions.teams.services import require_admitted
 from core.refusals import NotAllowed
 
 log = structlog.get_logger(__name__)
@@ -39,10 +40,12 @@ def require_place(*, team: Team, phase: Phase) -> None:
 def dataset_withdraw(*, submission: Submission, by: User, now: datetime) -> Dataset:
     """Take a team's dataset off the board for good, for one of its members; until the phase closes.
 
-    Raises `NotAllowed`, `NOT_A_DATASET`, `DATASET_WITHDRAWN` or `STAYS_AFTER_THE_END`; then nothing is changed.
+    Raises `NotAllowed`, why the person is not admitted, `NOT_A_DATASET`, `DATASET_WITHDRAWN` or `STAYS_AFTER_THE_END`; then nothing is
+    changed.
     """
     if not Membership.objects.filter(team=submission.team_id, user=by).exists():
         raise NotAllowed("This dataset is another team's. Only its own team withdraws it; organizers disqualify it.")
+    require_admitted(user=by, competition=submission.phase.competition)
     dataset = Dataset.objects.select_for_update().filter(submission=submission).first()
     if dataset is None:
         raise refusals.NOT_A_DATASET()

@@ -10,7 +10,7 @@ from django.db.models import F
 from accounts.models import User
 from competitions.teams import refusals
 from competitions.teams.models import InvitationLink, Team
-from competitions.teams.services import locked_team, require_captain, team_join
+from competitions.teams.services import locked_team, require_admitted, require_captain, team_join
 from core.rows import get_or_none
 
 MOST_LIVE: Final = 5
@@ -44,9 +44,10 @@ def live_links(team: Team, now: datetime) -> list[InvitationLink]:
 
 @transaction.atomic
 def link_make(*, team: Team, by: User, max_uses: int, days: int, now: datetime) -> InvitationLink:
-    """Make a link. Raises `NOT_CAPTAIN`, `LINK_OUT_OF_BOUNDS` or `TOO_MANY_LINKS`."""
+    """Make a link. Raises `NOT_CAPTAIN`, `LINK_OUT_OF_BOUNDS`, `TOO_MANY_LINKS` or why the captain is not admitted."""
     team = locked_team(team)
     require_captain(team, by)
+    require_admitted(user=by, competition=team.competition)
     most = team.competition.max_team_size
     if not 1 <= max_uses <= most or not 1 <= days <= MOST_DAYS:
         raise refusals.LINK_OUT_OF_BOUNDS(most_people=most, most_days=MOST_DAYS)

@@ -117,8 +117,11 @@ def find_registration(user: User, competition: Competition) -> Registration | No
     return get_or_none(rows.select_related("rules_version"))
 
 
-def require_registration(*, user: User, competition: Competition) -> Registration:
-    """The person's approved registration under the current rules. Raises the refusal that says why not."""
+def require_admitted(*, user: User, competition: Competition) -> Registration:
+    """The person's approved registration, under whichever rules. Raises the refusal that says why not.
+
+    Whoever was in a team before an organizer denied them stays in it, and does no more in its name.
+    """
     registration = find_registration(user, competition)
     if registration is None:
         raise refusals.NOT_REGISTERED(competition=competition)
@@ -126,6 +129,12 @@ def require_registration(*, user: User, competition: Competition) -> Registratio
         raise refusals.REGISTRATION_PENDING(competition=competition)
     if registration.state == Registration.State.DENIED:
         raise refusals.RegistrationDenied(competition, registration.decided_reason)
+    return registration
+
+
+def require_registration(*, user: User, competition: Competition) -> Registration:
+    """The person's approved registration under the current rules. Raises the refusal that says why not."""
+    registration = require_admitted(user=user, competition=competition)
     accepted, current = registration.rules_version.number, competition.rules_number
     if accepted != current:
         raise refusals.RULES_CHANGED(competition=competition, accepted_version=accepted, current_version=current)
@@ -217,8 +226,9 @@ def _personal_team(user: User, competition: Competition, name: str, now: datetim
 
 @transaction.atomic
 def team_rename(*, team: Team, by: User, name: str) -> None:
-    """Raises `NOT_CAPTAIN`, `TeamNameTaken` or `TeamNameInvalid`."""
+    """Raises `NOT_CAPTAIN`, `TeamNameTaken`, `TeamNameInvalid` or why the captain is not admitted."""
     require_captain(team, by)
+    require_admitted(user=by, competition=team.competition)
     team.name = name
     team_save(team=team)
 
@@ -262,10 +272,11 @@ def invite(*, team: Team, by: User, person: str, now: datetime) -> Invitation:
     """Invite a registered person by user name or e-mail address, without revealing anything about them.
 
     They are told of a captain's invitations once a day, however often these are withdrawn and sent again.
-    Raises `NOT_CAPTAIN`, `UNKNOWN_PERSON`, `IN_ANOTHER_TEAM`, `ALREADY_INVITED` or `TEAM_FULL`.
+    Raises `NOT_CAPTAIN`, `UNKNOWN_PERSON`, `IN_ANOTHER_TEAM`, `ALREADY_INVITED`, `TEAM_FULL` or why the captain is not admitted.
     """
     team, person = locked_team(team), person.strip()
     require_captain(team, by)
+    require_admitted(user=by, competition=team.competition)
     user = User.objects.filter(named_by(person), registrations__competition=team.competition, is_active=True).first()
     if user is None:
         raise refusals.UNKNOWN_PERSON(name=person)

@@ -8,13 +8,15 @@ from typing import Any, Final
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Q, QuerySet
+from django.utils import timezone
 
 from accounts.attempts import Counter, Limit
 from accounts.models import User
-from competitions.catalog.models import Competition
+from competitions.catalog.models import Competition, CompetitionOrganizer
 from competitions.notifications.models import Kind
 from competitions.notifications.services import Notice
 from competitions.teams.models import Membership, Team
+from competitions.teams.services import require_admitted
 from competitions.webhooks.models import Webhook, WebhookMessage, new_secret
 from core.background import jobs
 from core.refusals import RefusalKind
@@ -50,7 +52,9 @@ def webhooks_for(*, competition: Competition, team: Team | None) -> QuerySet[Web
 def webhook_create(
     *, competition: Competition, team: Team | None, by: User, url: str, kinds: Sequence[Kind], now: datetime
 ) -> Webhook:
-    """A new webhook. Raises `TOO_MANY_WEBHOOKS`."""
+    """A new webhook. Raises `TOO_MANY_WEBHOOKS`, or for a team's why the person is not admitted."""
+    if team is not None:
+        require_admitted(user=by, competition=competition)
     Competition.objects.select_for_update().get(pk=competition.pk)  # two at once count each other
     if webhooks_for(competition=competition, team=team).count() >= MOST_OF_AN_OWNER:
         raise TOO_MANY_WEBHOOKS()
@@ -62,6 +66,14 @@ def webhook_create(
 def webhook_stop(*, webhook: Webhook, now: datetime) -> None:
     """Send nothing more; what waits stays."""
     Webhook.objects.filter(pk=webhook.pk, stopped_at=None).update(stopped_at=now)
+
+
+def webhooks_follow_organizer(
+    sender: type[CompetitionOrganizer], instance: CompetitionOrganizer, **kwargs: Any
+) -> None:
+    """Receiver of `post_delete`: turn off an organizer's webhooks; the others may turn them on again."""
+    hooks = Webhook.objects.filter(competition=instance.competition_id, team=None, stopped_at=None)
+    hooks.filter(created_by=instance.user_id).update(stopped_at=timezone.now())
 
 
 @transaction.atomic

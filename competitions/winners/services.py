@@ -28,6 +28,7 @@ from competitions.submissions.file_checks.preflight import file_contract, look
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind
 from competitions.teams.models import Membership, Team
+from competitions.teams.services import require_admitted
 from competitions.winners import refusals
 from competitions.winners.models import NEXT, OPEN, TEAMS_TURN, Lane, Place, PlaceEvent, State
 from workers.protocol.texts import printable
@@ -155,6 +156,7 @@ def locked_place(key: UUID) -> Place:
 def _of_team(place: Place, by: User, source: State, item: str, now: datetime) -> None:
     if not Membership.objects.filter(team=place.team_id, user=by).exists():
         raise refusals.NOT_IN_THIS_LANE()
+    require_admitted(user=by, competition=place.lane.leaderboard.phase.competition)
     if place.state != source:
         raise refusals.NotYourTurn(place, item)
     if place.is_overdue(now):

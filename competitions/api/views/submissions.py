@@ -39,7 +39,7 @@ from competitions.resources.uploads import take_upload
 from competitions.runs.models import Run
 from competitions.runs.queue.positions import queue_positions
 from competitions.runs.records.logs import log_text
-from competitions.runs.services import submission_cancel, submission_start, waiting_start
+from competitions.runs.services import submission_cancel_by, submission_start, waiting_start
 from competitions.runs.worker_api.offers import Brought, smoke_offer
 from competitions.submissions.access import tagged, team_submissions, visible_submissions
 from competitions.submissions.annotations import LONGEST_TAG, annotations_edit, fact_sheet_edit, read_annotations
@@ -186,7 +186,7 @@ class SubmissionCancel(SubmissionView):
     @extend_schema(request=None, responses=s.SubmissionOut)
     def post(self, request: Request, pk: int) -> Response:
         submission = self.submission(pk)
-        submission_cancel(submission=submission, actor=f"user:{self.person().username}", now=timezone.now())
+        submission_cancel_by(submission=submission, by=self.person(), now=timezone.now())
         return self.answer(self.submission(pk))
 
 

@@ -1,5 +1,6 @@
 """Taking part in a competition: people, their teams, and the version of the rules that they accepted."""
 
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -13,11 +14,17 @@ from competitions.catalog.models import Competition
 from competitions.catalog.organizers import UNKNOWN_ACCOUNT, organizer_add
 from competitions.catalog.services import rules_publish
 from competitions.environments.models import EnvironmentFile
+from competitions.leaderboards.picks import pick_add
 from competitions.notifications.mails import notifications_mail
 from competitions.notifications.models import Kind, Notification
+from competitions.runs.services import submission_cancel_by
+from competitions.submissions.annotations import annotations_edit, fact_sheet_edit, read_annotations
+from competitions.submissions.models import Submission
 from competitions.submissions.services import team_disqualify, team_reinstate
 from competitions.teams import refusals, services
+from competitions.teams.links import link_make
 from competitions.teams.models import Invitation, Membership, Registration, Team
+from competitions.webhooks.services import webhook_create
 from tests.permissions import user_client
 from tests.refusals import refuses
 from tests.scenario import Scenario, person
@@ -168,6 +175,38 @@ def test_only_the_captain_invites_renames_and_hands_over(site: Scenario) -> None
     services.captain_hand_over(team=site.team, by=site.team.captain, to=user)
     services.team_rename(team=Team.objects.get(pk=site.team.pk), by=user, name="Mine now")
     assert Team.objects.get(pk=site.team.pk).name == "Mine now"
+
+
+def test_who_was_denied_does_nothing_more_in_the_name_of_the_team(site: Scenario) -> None:
+    invitation, mate = invited(site)
+    services.invitation_accept(invitation=invitation, by=mate, now=site.now)
+    captain, now = site.team.captain, site.now
+    own, theirs = site.submit(), site.submit()
+    Submission.objects.filter(pk=theirs.pk).update(submitted_by=mate)
+    theirs.refresh_from_db()
+    registration = Registration.objects.get(user=captain)
+    services.registration_decide(registration=registration, approve=False, by=site.organizer, now=now, reason="spam")
+    acts: list[Callable[[], object]] = [
+        lambda: services.team_rename(team=site.team, by=captain, name="Spam"),
+        lambda: services.invite(team=site.team, by=captain, person="x", now=now),
+        lambda: link_make(team=site.team, by=captain, max_uses=1, days=1, now=now),
+        lambda: annotations_edit(
+            submission=own, annotations=read_annotations(link="https://spam.example/"), by=captain
+        ),
+        lambda: fact_sheet_edit(submission=own, answers={}, by=captain, now=now),
+        lambda: pick_add(board=site.phase.leaderboards.get(), submission=own, by=captain, now=now),
+        lambda: submission_cancel_by(submission=theirs, by=captain, now=now),
+        lambda: webhook_create(
+            competition=site.competition, team=site.team, by=captain, url="https://x.example/", kinds=[], now=now
+        ),
+    ]
+    for act in acts:
+        with pytest.raises(refusals.RegistrationDenied):
+            act()
+    submission_cancel_by(submission=own, by=captain, now=now)
+    services.captain_hand_over(team=site.team, by=captain, to=mate)
+    services.team_rename(team=Team.objects.get(pk=site.team.pk), by=mate, name="Without spam")
+    submission_cancel_by(submission=theirs, by=mate, now=now)
 
 
 def test_a_captain_hands_over_before_leaving_and_the_last_member_takes_the_empty_team_along(site: Scenario) -> None:

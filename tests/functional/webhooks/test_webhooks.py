@@ -18,7 +18,8 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts.attempts import Limit
-from competitions.catalog.models import Announcement
+from competitions.catalog.models import Announcement, CompetitionOrganizer
+from competitions.catalog.organizers import organizer_remove
 from competitions.catalog.texts.announcements import announcement_save, announcement_withdraw
 from competitions.notifications.models import CHOSEN_KINDS, TEAM_KINDS, Kind
 from competitions.notifications.services import notify_person
@@ -33,6 +34,7 @@ from competitions.webhooks.services import (
     TEST_WAITS,
     messages_expire,
     webhook_create,
+    webhook_resume,
     webhook_test,
 )
 from core.background import jobs
@@ -40,7 +42,7 @@ from tests.background import run_background
 from tests.functional.webhooks.receiver import receiver
 from tests.permissions import body_text, user_client
 from tests.refusals import refuses
-from tests.scenario import Scenario
+from tests.scenario import Scenario, person
 
 
 @pytest.fixture(autouse=True)
@@ -50,9 +52,8 @@ def own_receivers(settings: LazySettings) -> None:
 
 
 def hook(site: Scenario, url: str, team: Team | None = None, kinds: tuple[Kind, ...] = ()) -> Webhook:
-    return webhook_create(
-        competition=site.competition, team=team, by=site.organizer, url=url, kinds=kinds, now=site.now
-    )
+    by = team.captain if team else site.organizer
+    return webhook_create(competition=site.competition, team=team, by=by, url=url, kinds=kinds, now=site.now)
 
 
 def announce(site: Scenario, title: str = "News") -> Announcement:
@@ -136,6 +137,21 @@ def test_the_form_of_a_team_offers_and_takes_what_concerns_the_team(site: Scenar
     assert ['value="moderation"' in text for text in offered] == [False, True]
     hook(site, "https://example.org/earlier", site.team, (Kind.MODERATION,))
     assert "Told of: nothing" in body_text(client.get(page))
+
+
+def test_what_an_organizer_had_sent_ends_with_their_rights(site: Scenario) -> None:
+    successor = person()
+    role = CompetitionOrganizer.objects.create(competition=site.competition, user=successor)
+    theirs, own = hook(site, "https://rival.example/x"), hook(site, "https://team.example/x", site.team)
+    of_successor = webhook_create(
+        competition=site.competition, team=None, by=successor, url="https://new.example/x", kinds=[], now=site.now
+    )
+    organizer_remove(organizer=CompetitionOrganizer.objects.exclude(pk=role.pk).get())
+    announce(site)
+    assert set(WebhookMessage.objects.values_list("webhook", flat=True)) == {own.pk, of_successor.pk}
+    webhook_resume(webhook=theirs)
+    announce(site, "More")
+    assert theirs.messages.count() == 1, "the others may want it all the same"
 
 
 def test_what_was_taken_back_is_not_sent(site: Scenario) -> None:

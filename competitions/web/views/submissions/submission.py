@@ -43,7 +43,7 @@ from competitions.runs.models import Run, RunOutput
 from competitions.runs.queue.positions import queue_positions
 from competitions.runs.queue.smoke import projected_whole, time_limit_s
 from competitions.runs.records.logs import log_text
-from competitions.runs.services import submission_cancel
+from competitions.runs.services import submission_cancel_by
 from competitions.submissions.access import visible_submissions
 from competitions.submissions.annotations import annotations_edit, fact_sheet_edit, fact_sheet_is_open
 from competitions.submissions.datasets import dataset_withdraw
@@ -237,7 +237,7 @@ def source(request: HttpRequest, pk: int) -> HttpResponseBase:
 @require_POST
 def cancel(request: HttpRequest, pk: int) -> HttpResponse:
     submission = find(request, pk)
-    submission_cancel(submission=submission, actor=f"user:{person(request).username}", now=timezone.now())
+    submission_cancel_by(submission=submission, by=person(request), now=timezone.now())
     messages.info(request, f"Submission #{pk} is being cancelled.")
     return redirect("web:submission", pk)
 
