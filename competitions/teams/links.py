@@ -9,6 +9,7 @@ from django.db.models import F
 
 from accounts.models import User
 from competitions.teams import refusals
+from competitions.teams.endings import require_takes_members
 from competitions.teams.models import InvitationLink, Team
 from competitions.teams.services import locked_team, require_admitted, require_captain, team_join
 from core.rows import get_or_none
@@ -44,10 +45,14 @@ def live_links(team: Team, now: datetime) -> list[InvitationLink]:
 
 @transaction.atomic
 def link_make(*, team: Team, by: User, max_uses: int, days: int, now: datetime) -> InvitationLink:
-    """Make a link. Raises `NOT_CAPTAIN`, `LINK_OUT_OF_BOUNDS`, `TOO_MANY_LINKS` or why the captain is not admitted."""
+    """Make a link.
+
+    Raises `NOT_CAPTAIN`, `LINK_OUT_OF_BOUNDS`, `TOO_MANY_LINKS`, `MEMBERS_STAND` or why the captain is not admitted.
+    """
     team = locked_team(team)
     require_captain(team, by)
     require_admitted(user=by, competition=team.competition)
+    require_takes_members(team, now)
     most = team.competition.max_team_size
     if not 1 <= max_uses <= most or not 1 <= days <= MOST_DAYS:
         raise refusals.LINK_OUT_OF_BOUNDS(most_people=most, most_days=MOST_DAYS)
@@ -68,7 +73,7 @@ def link_revoke(*, link: InvitationLink, by: User, now: datetime) -> None:
 def link_accept(*, link: InvitationLink, by: User, now: datetime) -> Team:
     """Join the team by its link, by the rules of an invitation.
 
-    Raises `LINK_OVER`, `TEAM_DISQUALIFIED`, `ALREADY_IN_TEAM`, `OWN_TEAM_STAYS`, `TEAM_FULL`, or why the person is not registered.
+    Raises `LINK_OVER` or as `team_join`.
     """
 
     def admit(team: Team) -> None:

@@ -7,14 +7,14 @@ The team that was taken in stays on record, without members.
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import Q
 from django.dispatch import Signal
 
 from accounts.models import User
-from competitions.catalog.models import Competition, Leaderboard, Phase
+from competitions.catalog.models import Competition
 from competitions.notifications.models import Kind
 from competitions.notifications.services import notify_person
 from competitions.teams import refusals
+from competitions.teams.endings import teams_settled_by
 from competitions.teams.models import Invitation, InvitationLink, Membership, MergeProposal, OfferState, Team
 from competitions.teams.services import count_teams, require_captain, require_in_contest, require_registration
 
@@ -132,26 +132,17 @@ def _locked_pair(team: Team, other: Team) -> tuple[Team, Team]:
     return teams[team.pk], teams[other.pk]
 
 
-def merges_ended_by(competition: Competition, now: datetime) -> Phase | None:
-    """The phase whose close ended merges: a sealed one, or the last that closes."""
-    is_sealed = Q(visibility=Phase.Visibility.SEALED) | Q(leaderboards__visibility=Leaderboard.Visibility.SEALED)
-    phases = Phase.objects.filter(competition=competition)
-    closed = phases.filter(closes_at__lte=now).order_by("closes_at")
-    goes_on = phases.filter(Q(closes_at=None) | Q(closes_at__gt=now)).exists()
-    return closed.filter(is_sealed).first() if goes_on else closed.last()
-
-
 def merges_are_open(competition: Competition, now: datetime) -> bool:
     """True while teams may merge: neither the deadline nor the close of a phase has ended that."""
     deadline = competition.merges_close_at
-    return (deadline is None or now < deadline) and merges_ended_by(competition, now) is None
+    return (deadline is None or now < deadline) and teams_settled_by(competition, now) is None
 
 
 def _require_possible(team: Team, other: Team, now: datetime) -> None:
     competition: Competition = team.competition
     if competition.merges_close_at is not None and now >= competition.merges_close_at:
         raise refusals.MERGES_CLOSED(closed_at=competition.merges_close_at)
-    if (closed := merges_ended_by(competition, now)) is not None:
+    if (closed := teams_settled_by(competition, now)) is not None:
         raise refusals.RESULTS_STAND(phase=closed)
     for side in (team, other):
         if side.merged_into_id is not None:

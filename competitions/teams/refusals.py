@@ -159,6 +159,13 @@ RESULTS_STAND: Final = RefusalKind(
     "“{phase.name}” closed on {phase.closes_at:%Y-%m-%d %H:%M} UTC, and its results stand: teams no longer merge.",
 )
 
+MEMBERS_STAND: Final = RefusalKind(
+    409,
+    "members_stand",
+    "“{phase.name}” closed on {phase.closes_at:%Y-%m-%d %H:%M} UTC, and the results of “{team.name}” stand with the members that it had: "
+    "nobody joins it any more.",
+)
+
 ALREADY_PROPOSED: Final = RefusalKind(
     409, "merge_already_proposed", "A merge with “{name}” is proposed already and is waiting for an answer."
 )

@@ -18,6 +18,7 @@ from competitions.catalog.services import current_rules
 from competitions.notifications.models import Kind
 from competitions.notifications.services import notify_person
 from competitions.teams import refusals
+from competitions.teams.endings import require_takes_members
 from competitions.teams.models import Invitation, Membership, Registration, Team
 from core.rows import get_or_none
 from files.text import first_address
@@ -272,11 +273,13 @@ def invite(*, team: Team, by: User, person: str, now: datetime) -> Invitation:
     """Invite a registered person by user name or e-mail address, without revealing anything about them.
 
     They are told of a captain's invitations once a day, however often these are withdrawn and sent again.
-    Raises `NOT_CAPTAIN`, `UNKNOWN_PERSON`, `IN_ANOTHER_TEAM`, `ALREADY_INVITED`, `TEAM_FULL` or why the captain is not admitted.
+    Raises `NOT_CAPTAIN`, `UNKNOWN_PERSON`, `IN_ANOTHER_TEAM`, `ALREADY_INVITED`, `TEAM_FULL`, `MEMBERS_STAND` or why the captain is not
+    admitted.
     """
     team, person = locked_team(team), person.strip()
     require_captain(team, by)
     require_admitted(user=by, competition=team.competition)
+    require_takes_members(team, now)
     user = User.objects.filter(named_by(person), registrations__competition=team.competition, is_active=True).first()
     if user is None:
         raise refusals.UNKNOWN_PERSON(name=person)
@@ -310,7 +313,7 @@ def invite(*, team: Team, by: User, person: str, now: datetime) -> Invitation:
 def invitation_accept(*, invitation: Invitation, by: User, now: datetime) -> Team:
     """Join the team, and leave the personal one behind.
 
-    Raises `INVITATION_OVER`, `TEAM_DISQUALIFIED`, `ALREADY_IN_TEAM`, `OWN_TEAM_STAYS`, `TEAM_FULL`, or why the person is not registered.
+    Raises `INVITATION_OVER` or as `team_join`.
     """
 
     def admit(team: Team) -> None:
@@ -326,8 +329,8 @@ def invitation_accept(*, invitation: Invitation, by: User, now: datetime) -> Tea
 def team_join(*, team: Team, by: User, admit: Callable[[Team], None], now: datetime) -> Team:
     """Make a person a member, without their personal team. `admit` may refuse them under the team's lock.
 
-    Raises what `admit` does, `TEAM_DISQUALIFIED` for either team, `ALREADY_IN_TEAM`, `OWN_TEAM_STAYS`, `TEAM_FULL`, or why the person is
-    not registered.
+    Raises what `admit` does, `TEAM_DISQUALIFIED` for either team, `ALREADY_IN_TEAM`, `OWN_TEAM_STAYS`, `TEAM_FULL`, `MEMBERS_STAND`, or why
+    the person is not registered.
     """
     existing = find_team(by, team.competition)
     both = [team.pk, *([existing.pk] if existing else [])]
@@ -336,6 +339,7 @@ def team_join(*, team: Team, by: User, admit: Callable[[Team], None], now: datet
     admit(team)
     require_in_contest(team)
     require_registration(user=by, competition=team.competition)
+    require_takes_members(team, now)
     if team.memberships.count() >= team.competition.max_team_size:
         raise refusals.TEAM_FULL(limit=team.competition.max_team_size)
     if (existing := find_team(by, team.competition)) is not None:

@@ -28,6 +28,7 @@ from competitions.resources.rooms import takes_uploads
 from competitions.resources.uploads import take_upload
 from competitions.submissions.quota import team_storage
 from competitions.teams import links, merging, refusals, services
+from competitions.teams.endings import takes_members
 from competitions.teams.models import Invitation, InvitationLink, MergeProposal, Team
 from competitions.web.forms import (
     EnvironmentFileForm,
@@ -83,6 +84,7 @@ def _merges(team: Team, visited: Visit, user: User) -> dict[str, object]:
     return {
         "merges_received": waiting.filter(other=team).exclude(proposed_by__in=blocked_by(user)),
         "merges_proposed": waiting.filter(team=team),
+        "takes_members": takes_members(team, visited.now),
         "can_merge": merging.merges_are_open(visited.competition, visited.now),
     }
 

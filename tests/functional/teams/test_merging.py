@@ -9,7 +9,7 @@ import pytest
 from django.core import mail
 from django.urls import reverse
 
-from competitions.catalog.models import Leaderboard
+from competitions.catalog.models import Leaderboard, Phase
 from competitions.leaderboards.models import Entry
 from competitions.leaderboards.picks import pick_add
 from competitions.notifications.mails import notifications_mail
@@ -18,6 +18,7 @@ from competitions.submissions.models import Submission
 from competitions.submissions.quota import allowances
 from competitions.submissions.services import team_disqualify
 from competitions.teams import refusals
+from competitions.teams.links import link_make
 from competitions.teams.merging import merge_accept, merge_decline, merge_propose, merge_withdraw, merges_are_open
 from competitions.teams.models import MergeProposal, Team
 from competitions.teams.services import find_team, invitation_accept, invite, team_create, team_leave
@@ -198,6 +199,32 @@ def test_merges_end_when_a_sealed_phase_or_the_last_one_closes(
     else:
         text = refused(lambda: merge_accept(proposal=proposal, by=other.captain, now=later), refusals.RESULTS_STAND)
         assert "results stand" in text
+
+
+@pytest.mark.usefixtures("noon")
+@pytest.mark.parametrize("way", ["invite", "accept", "link"])
+@pytest.mark.parametrize("has_submitted", [True, False])
+def test_nobody_joins_a_team_whose_results_stand(site: Scenario, other: Team, way: str, has_submitted: bool) -> None:
+    friend, captain = other.captain, site.team.captain
+    Team.objects.filter(pk=other.pk).update(is_personal=True)
+    if has_submitted:
+        site.submit(at=site.now - timedelta(days=1))
+    invitation = invite(team=site.team, by=captain, person=friend.username, now=site.now) if way == "accept" else None
+    Phase.objects.filter(pk=site.sealed.pk).update(closes_at=site.now)
+
+    def join() -> object:
+        if invitation is not None:
+            return invitation_accept(invitation=invitation, by=friend, now=site.now)
+        if way == "invite":
+            return invite(team=site.team, by=captain, person=friend.username, now=site.now)
+        return link_make(team=site.team, by=captain, max_uses=1, days=1, now=site.now)
+
+    page = user_client(captain).get(reverse("web:team", args=[site.competition.slug])).content.decode()
+    assert ("Invite somebody" in page) != has_submitted
+    if has_submitted:
+        assert "stand with the members that it had" in refused(join, refusals.MEMBERS_STAND)
+    else:
+        join()
 
 
 def test_a_merged_team_is_within_the_size_limit_counting_open_invitations(site: Scenario, other: Team) -> None:
