@@ -39,7 +39,7 @@ def accepted_scopes(method: str, view: APIView | type[APIView]) -> list[Scope]:
 
 
 def may_organize(auth: object) -> bool:
-    """True for a browser, and for a token with `organize`. Any other shows what a member of the asker's teams sees."""
+    """True for a browser, and for a token with `organize`; any other shows what members of a team see."""
     return not isinstance(auth, ApiToken) or Scope.ORGANIZE in auth.scopes
 
 

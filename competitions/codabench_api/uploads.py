@@ -200,7 +200,9 @@ class DatasetDownload(RobotView):
     def get(self, request: Request, key: UUID) -> HttpResponseBase:
         user = self.person()
         own = person_datasets(user).filter(key=key).first()
-        resource = own if own is not None and may_organize(request.auth) else _opened_to(user, key, is_own=own is not None)
+        resource = (
+            own if own is not None and may_organize(request.auth) else _opened_to(user, key, is_own=own is not None)
+        )
         return stored_response(self.received, resource.file, file_name=resource.file_name)
 
 

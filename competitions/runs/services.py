@@ -100,7 +100,7 @@ def submission_cancel(*, submission: Submission, actor: str, now: datetime) -> N
 
 
 def submission_cancel_by(*, submission: Submission, by: User, now: datetime) -> None:
-    """Cancel for an organizer, or for a member of the team; what somebody sent in themselves also once they are denied.
+    """Cancel for an organizer or a member of the team; one's own also after one was denied.
 
     Cancelling one's own saves work, and takes from nobody. Raises `ALREADY_ENDED` or why the person is not admitted.
     """

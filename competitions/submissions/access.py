@@ -25,8 +25,8 @@ def _teams_and_phases(user: int) -> QuerySet[Any, tuple[str, int]]:
 def visible_scope(user: User | AnonymousUser, *, as_member: bool = False) -> dict[str, list[int]] | None:
     """Teams and phases whose submissions this person may see, for `submissions_in`; None: all.
 
-    These are their own teams and the phases that they organize, `as_member` the teams alone; an empty kind is left out. They are named by number:
-    with subqueries in the `OR`, PostgreSQL scans all submissions backwards until it has a page (0.4 s at a million).
+    These are their own teams and the phases that they organize, `as_member` the teams alone; an empty kind is left out. They are named
+    by number: with subqueries in the `OR`, PostgreSQL scans all submissions backwards until it has a page (0.4 s at a million).
     """
     if not user.is_authenticated:
         return {}

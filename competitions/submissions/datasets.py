@@ -40,7 +40,8 @@ def require_place(*, team: Team, phase: Phase) -> None:
 def dataset_withdraw(*, submission: Submission, by: User, now: datetime) -> Dataset:
     """Take a team's dataset off the board for good, for one of its members; until the phase closes.
 
-    Raises `NotAllowed`, why the person is not admitted, `NOT_A_DATASET`, `DATASET_WITHDRAWN` or `STAYS_AFTER_THE_END`; then nothing is changed.
+    Raises `NotAllowed`, why the person is not admitted, `NOT_A_DATASET`, `DATASET_WITHDRAWN` or `STAYS_AFTER_THE_END`; then nothing is
+    changed.
     """
     if not Membership.objects.filter(team=submission.team_id, user=by).exists():
         raise NotAllowed("This dataset is another team's. Only its own team withdraws it; organizers disqualify it.")

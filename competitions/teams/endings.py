@@ -19,7 +19,7 @@ def teams_settled_by(competition: Competition, now: datetime) -> Phase | None:
 
 
 def takes_members(team: Team, now: datetime) -> bool:
-    """True while others may join: as long as teams may merge, and later into a team that has submitted nothing."""
+    """True while others may join: as long as teams are not settled, and later if it has submitted nothing."""
     return teams_settled_by(team.competition, now) is None or not team.submissions.exists()
 
 

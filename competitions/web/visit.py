@@ -59,7 +59,10 @@ class Facts:
 
 
 class Visit:
-    """One person (or nobody) at one competition, at one instant. `as_member`: shown no more than a member of a team."""
+    """One person (or nobody) at one competition, at one instant.
+
+    `as_member`: they are shown no more than a member of a team.
+    """
 
     def __init__(
         self,

@@ -68,8 +68,10 @@ def webhook_stop(*, webhook: Webhook, now: datetime) -> None:
     Webhook.objects.filter(pk=webhook.pk, stopped_at=None).update(stopped_at=now)
 
 
-def webhooks_follow_organizer(sender: type[CompetitionOrganizer], instance: CompetitionOrganizer, **kwargs: Any) -> None:
-    """Receiver of `post_delete`: what an organizer had sent somewhere is sent no more; the others may turn it on again."""
+def webhooks_follow_organizer(
+    sender: type[CompetitionOrganizer], instance: CompetitionOrganizer, **kwargs: Any
+) -> None:
+    """Receiver of `post_delete`: turn off an organizer's webhooks; the others may turn them on again."""
     hooks = Webhook.objects.filter(competition=instance.competition_id, team=None, stopped_at=None)
     hooks.filter(created_by=instance.user_id).update(stopped_at=timezone.now())
 

@@ -97,10 +97,7 @@ class Scope(models.TextChoices):
     READ = "read", "Read: competitions, leaderboards, own team and submissions"
     SUBMIT = "submit", "Submit: upload files, make and cancel submissions"
     TEAM = "team", "Team: register, create and leave teams, invite"
-    ORGANIZE = (
-        "organize",
-        "Organize: all of the competitions that you organize, with labels and everybody's submissions",
-    )
+    ORGANIZE = "organize", "Organize: your competitions, with labels and everybody's submissions; for organizers"
 
 
 AGENT_MAY: Final = (

@@ -56,7 +56,7 @@ class ApiView(GenericAPIView[Any]):
 
     @cached_property
     def reader(self) -> Reader:
-        """The person who asks, for decisions about disclosure; without an organizer's rights by a token that lacks them."""
+        """The person who asks, with the rights that decide what is disclosed by session or token."""
         user = self.request.user
         assert isinstance(user, User | AnonymousUser), "the only two kinds of user of this site"
         return reader_for(user, as_member=self.as_member)

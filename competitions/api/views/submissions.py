@@ -61,7 +61,7 @@ LOOKUPS: Final = {"competition": "phase__competition__slug", "phase": "phase_id"
 
 
 def _rows(user: User, lookups: dict[str, object], *, as_member: bool) -> QuerySet[Submission]:
-    """Submissions that this person may see, or a member of their teams, with what an answer tells beside their own fields."""
+    """Submissions that this person may see, with what an answer tells beside their own fields."""
     runs = Run.objects.select_related("task", "queue").defer("receipt", "task__description")
     phases = Phase.objects.select_related("competition")  # with their texts, once for all submissions of a page
     return (
@@ -78,14 +78,12 @@ def _given_annotations(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class SubmissionView(ApiView):
-    """Base: the submissions of the asker's teams; with the scope `organize` all of what the asker organizes, too."""
+    """Base: the submissions of the asker's teams, and by the scope `organize` of what they organize."""
 
     serializer_class = s.SubmissionOut
 
     def submission(self, pk: int) -> Submission:
-        submission: Submission = get_object_or_404(
-            _rows(self.person(), {}, as_member=self.as_member), pk=pk
-        )
+        submission: Submission = get_object_or_404(_rows(self.person(), {}, as_member=self.as_member), pk=pk)
         return submission
 
     def shown(self, submissions: Sequence[Submission]) -> list[dict[str, object]]:

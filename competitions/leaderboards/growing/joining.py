@@ -94,7 +94,10 @@ def _joined(
 
 
 def _organizer_for(phase: Phase, like: Task) -> User:
-    """The organizer who owns what joins; whoever made the program may have left, or only shared it, and would read labels."""
+    """The organizer who owns what joins.
+
+    Whoever made the program may have left, or only shared it, and would read labels.
+    """
     made_by = like.scoring_program.owner
     organizers = phase.competition.organizers.order_by("competitionorganizer__pk")
     return organizers.filter(pk=made_by.pk).first() or organizers.first() or made_by

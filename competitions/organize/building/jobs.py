@@ -73,6 +73,7 @@ def draft_ready(draft: CompetitionDraft) -> Competition:
 def draft_end(sender: type[Competition], competition: Competition, **kwargs: Any) -> None:
     """Receiver of `competition_publishing`: a draft has done its work and goes. One whose owner left asks for nothing.
 
+    One whose owner no longer organizes the competition asks for nothing.
     Raises `NOT_BUILT`, `DRAFT_INCOMPLETE` or `NotReady` where it has not.
     """
     drafts = CompetitionDraft.objects.select_for_update(of=("self",)).select_related("owner", "competition", "trial")

@@ -17,7 +17,7 @@ from core.refusals import Refusal, refusal_response
 
 
 def own_draft(request: HttpRequest, key: UUID) -> CompetitionDraft:
-    """The asker's own draft with its files. Others do not exist, nor those of a competition that they left: 404."""
+    """The asker's own draft with its files; 404 for others, and once they left its competition."""
     drafts = CompetitionDraft.objects.open_to(person(request)).select_related("owner", "competition", "trial")
     return get_object_or_404(drafts.prefetch_related("files__file"), key=key)
 

@@ -260,7 +260,9 @@ def test_organizers_and_administrators_list_what_they_may_see(site: Scenario) ->
                 answer = client.get(reverse(f"api:{name}", args=[numbers[0]]))
                 assert (answer.status_code, bool(body_text(answer))) == (200 if scopes else 404, True), name
             logs = client.get(reverse("api:submission-logs", args=[sent.pk])).json()
-            assert ("scoring" in {log["stream"] for log in logs}) == bool(scopes), "a member has no log that may quote labels"
+            assert ("scoring" in {log["stream"] for log in logs}) == bool(scopes), (
+                "a member has no log that may quote labels"
+            )
 
 
 def test_cancelling_twice_is_a_conflict(site: Scenario) -> None:

@@ -47,15 +47,21 @@ def test_a_new_task_takes_no_programs_of_another_competition(site: Scenario, org
 def test_a_task_of_a_competition_is_read_no_more_by_a_maker_who_was_removed(site: Scenario, organizer: Client) -> None:
     own = scenario()
     CompetitionOrganizer.objects.filter(competition=own.competition).update(user=site.organizer)
-    task, free = site.phase.tasks.get(), Task.objects.create(
-        name="Free", owner=site.organizer, scoring_program=site.phase.tasks.get().scoring_program
+    task, free = (
+        site.phase.tasks.get(),
+        Task.objects.create(name="Free", owner=site.organizer, scoring_program=site.phase.tasks.get().scoring_program),
     )
     Task.objects.filter(pk=task.pk).update(owner=site.organizer)
     task.refresh_from_db()
 
     def readable() -> list[bool]:
         listed = Task.objects.readable_by(site.organizer)
-        return [task in listed, task.is_readable_by(site.organizer), free in listed, free.is_readable_by(site.organizer)]
+        return [
+            task in listed,
+            task.is_readable_by(site.organizer),
+            free in listed,
+            free.is_readable_by(site.organizer),
+        ]
 
     form = form_fields(organizer.get(task_url(own, "task-new"))) | {"like": str(task.pk), "shares_data": "on"}
     assert organizer.post(task_url(own, "task-new"), form | {"name": "Before"}).status_code == 302

@@ -190,7 +190,9 @@ def test_who_was_denied_does_nothing_more_in_the_name_of_the_team(site: Scenario
         lambda: services.team_rename(team=site.team, by=captain, name="Spam"),
         lambda: services.invite(team=site.team, by=captain, person="x", now=now),
         lambda: link_make(team=site.team, by=captain, max_uses=1, days=1, now=now),
-        lambda: annotations_edit(submission=own, annotations=read_annotations(link="https://spam.example/"), by=captain),
+        lambda: annotations_edit(
+            submission=own, annotations=read_annotations(link="https://spam.example/"), by=captain
+        ),
         lambda: fact_sheet_edit(submission=own, answers={}, by=captain, now=now),
         lambda: pick_add(board=site.phase.leaderboards.get(), submission=own, by=captain, now=now),
         lambda: submission_cancel_by(submission=theirs, by=captain, now=now),

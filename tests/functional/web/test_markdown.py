@@ -59,8 +59,8 @@ def test_what_is_private_is_there_for_its_people_and_their_tokens_alone(site: Sc
     Leaderboard.objects.filter(phase=site.phase).update(is_hidden=True)
     site.score(site.submit(), 0.25)
     for given, sees in ((token, False), (secret_token(site.organizer, Scope.READ, Scope.ORGANIZE), True)):
-        page = Client().get(f"/competitions/{slug}/leaderboard.md", headers={"authorization": f"Bearer {given}"})
-        assert (b"0.2500" in page.content) == sees, "a hidden board"
+        board = Client().get(f"/competitions/{slug}/leaderboard.md", headers={"authorization": f"Bearer {given}"})
+        assert (b"0.2500" in board.content) == sees, "a hidden board"
     for address in ("/llms.txt", "/competitions/none.md"):
         answer = Client().get(address, headers={"authorization": f"Bearer {token}"})
         assert slug not in answer.content.decode()

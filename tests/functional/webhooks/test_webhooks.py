@@ -143,12 +143,12 @@ def test_what_an_organizer_had_sent_ends_with_their_rights(site: Scenario) -> No
     successor = person()
     role = CompetitionOrganizer.objects.create(competition=site.competition, user=successor)
     theirs, own = hook(site, "https://rival.example/x"), hook(site, "https://team.example/x", site.team)
-    kept = webhook_create(
+    of_successor = webhook_create(
         competition=site.competition, team=None, by=successor, url="https://new.example/x", kinds=[], now=site.now
     )
     organizer_remove(organizer=CompetitionOrganizer.objects.exclude(pk=role.pk).get())
     announce(site)
-    assert set(WebhookMessage.objects.values_list("webhook", flat=True)) == {own.pk, kept.pk}
+    assert set(WebhookMessage.objects.values_list("webhook", flat=True)) == {own.pk, of_successor.pk}
     webhook_resume(webhook=theirs)
     announce(site, "More")
     assert theirs.messages.count() == 1, "the others may want it all the same"

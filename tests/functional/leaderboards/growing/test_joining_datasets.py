@@ -30,7 +30,9 @@ from tests.scenario import Scenario, person
 
 def test_a_data_set_joins_once_after_its_check_and_is_divided(site: Scenario) -> None:
     like = site.phase.tasks.get()
-    Resource.objects.filter(pk=like.scoring_program_id).update(owner=person())  # who organized it once, or shared the program
+    Resource.objects.filter(pk=like.scoring_program_id).update(
+        owner=person()
+    )  # who organized it once, or shared the program
     submission = submit_dataset(site)
     assert [run.task.name for run in submission.runs.all()] == ["Check"]
     assert datasets_join(now=site.now) == 0
