@@ -10,6 +10,7 @@ from django.urls import reverse
 from accounts.models import User
 from accounts.outbox import mail_person
 from competitions.catalog.organizers import HostsOnly, may_host
+from competitions.notifications.services import notify_account
 from competitions.organize.models import CompetitionDraft, HostRequest
 from competitions.organize.refusals import REQUEST_OPEN, REQUESTS_CLOSED
 
@@ -58,9 +59,9 @@ def host_request_decide(*, request: HostRequest, grant: bool, by: User, now: dat
         if grant
         else "An administrator has declined your request to host competitions."
     )
-    mail_person(
-        to=request.user, subject=f"Hosting competitions: {state.label}", text=text, path=reverse("organize:start")
-    )
+    subject, path = f"Hosting competitions: {state.label}", reverse("organize:start")
+    mail_person(to=request.user, subject=subject, text=text, path=path)
+    notify_account(user=request.user, subject=subject, text=text, path=path, event=f"host-request-{request.pk}")
     return True
 
 

@@ -128,10 +128,12 @@ def phase_end_notify(sender: type[Phase], change: Change[Phase], now: datetime, 
     if not (_is_open(before, now) or _is_open(phase, now)):
         return  # an end of the past was corrected
     what, text = _moved_end(phase, before, now)
+    notice = _notice_event(phase, now) if _is_open(phase, now) else ""  # which the news of the move stands for
     notify(
         people=_who_may_submit(phase),
         kind=Kind.DEADLINE,
         competition=phase.competition,
+        event="" if was_told(notice) else notice,
         subject=f"{phase.name} of {phase.competition} {what}",
         text=f"The organizers have moved the end of “{phase.name}” of “{phase.competition}”. {text}",
         path=f"/competitions/{phase.competition.slug}/submissions/?phase={phase.slug}",
@@ -169,11 +171,9 @@ def deadlines_notify(*, now: datetime) -> int:
 
 def _deadline_notify(phase: Phase, now: datetime) -> int:
     """An end that was moved is told again. A phase that is no longer than the notice needs none."""
-    closes_at = phase.closes_at
+    closes_at, event = phase.closes_at, _notice_event(phase, now)
     assert closes_at is not None, "the query asks for an end"
-    notice = next(notice for notice in NOTICES if closes_at - now <= notice)
-    event = f"deadline-{phase.pk}-{closes_at:%Y%m%dT%H%M%S}-{notice // timedelta(hours=1)}"
-    if phase.opens_at > closes_at - notice or was_told(event):
+    if not event or was_told(event):
         return 0
     return notify(
         people=_who_may_submit(phase),
@@ -184,6 +184,15 @@ def _deadline_notify(phase: Phase, now: datetime) -> int:
         text=f"“{phase.name}” of “{phase.competition}” takes submissions until {closes_at:%Y-%m-%d %H:%M} UTC.",
         path=f"/competitions/{phase.competition.slug}/submissions/?phase={phase.slug}",
     )
+
+
+def _notice_event(phase: Phase, now: datetime) -> str:
+    """The notice of the phase's end that is due now; empty where there is none."""
+    left = phase.closes_at - now if phase.closes_at else max(NOTICES) * 2
+    notice = next((notice for notice in NOTICES if left <= notice), None)
+    if phase.closes_at is None or notice is None or phase.opens_at > phase.closes_at - notice:
+        return ""
+    return f"deadline-{phase.pk}-{phase.closes_at:%Y%m%dT%H%M%S}-{notice // timedelta(hours=1)}"
 
 
 def _who_may_submit(phase: Phase) -> QuerySet[User]:

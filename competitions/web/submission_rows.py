@@ -39,6 +39,11 @@ class ShownScore:
     to_best: str = ""  # the difference from the team's best; empty for that one
     sorting: str = ""
 
+    @property
+    def is_as_best(self) -> bool:
+        """The difference is none, in the digits that are shown."""
+        return not any(digit in self.to_best for digit in "123456789")
+
 
 @dataclass(frozen=True)
 class SubmissionRow:
@@ -81,6 +86,7 @@ def _row(
     submission, results = scored.submission, known_results(scored, reader)
     picked = [choice for choice in results.choices if choice.is_picked]
     is_said = submission.status in SAID_BY_STATUS
+    to_best = results.to_best if submission.disqualified_at is None else {}
     return SubmissionRow(
         pk=submission.pk,
         file_name=submission.file_name,
@@ -99,9 +105,7 @@ def _row(
         disqualified_reason=submission.disqualified_reason,
         progress=Progress(sentence="") if is_said else submission_progress(submission, positions, now=now),
         scores=tuple(
-            ShownScore(
-                column.title, value, column.unit, results.to_best.get(column.key, ""), column.get_sorting_display()
-            )
+            ShownScore(column.title, value, column.unit, to_best.get(column.key, ""), column.get_sorting_display())
             for column, value in results.values
         ),
         withholds_scores=results.withholds_scores,

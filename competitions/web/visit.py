@@ -211,10 +211,12 @@ class Visit:
 
     @cached_property
     def worker_is_silent(self) -> bool:
-        """No worker of the queue was heard of lately, though it has no cluster that would start one. For a team's pages."""
+        """No worker of the queue was heard of lately, and no cluster's launcher that starts one. For a team's pages."""
         seen_at, queue = self.facts.worker_seen_at, self.competition.queue
         is_silent = seen_at is None or (self.now - seen_at).total_seconds() > WORKER_SILENT_AFTER_S
-        return is_silent and not queue.is_paused and not queue.launchers.exists()
+        if not is_silent or queue.is_paused:
+            return False
+        return all(launcher.is_silent(self.now) for launcher in queue.launchers.all())
 
     @property
     def next_step(self) -> NextStep | None:
@@ -222,7 +224,7 @@ class Visit:
         if self.competition.rules_number is None:
             return None
         if self.facts.registration_state is None:
-            return None if self.is_organizer else NextStep("Join competition", self.url("rules"))
+            return NextStep("Join competition", self.url("rules")) if self.phases and not self.is_organizer else None
         if self.rules_changed:
             return NextStep("Accept the new rules", self.url("rules"))
         if self.facts.registration_state != Registration.State.APPROVED:

@@ -35,7 +35,7 @@ class TokenForm(forms.Form):
         choices=Scope.choices,
         widget=forms.CheckboxSelectMultiple,
         initial=[Scope.READ, Scope.SUBMIT, Scope.TEAM],  # what it takes to join a competition and take part
-        label="It may",
+        label="Permissions",
     )
     agent_model = forms.CharField(
         max_length=100,
@@ -46,10 +46,10 @@ class TokenForm(forms.Form):
     agent_harness = forms.CharField(
         max_length=100,
         required=False,
-        label="Harness of the agent",
-        help_text="The program that runs the model, such as an agent framework.",
+        label="Agent framework",
+        help_text="The program that runs the model.",
     )
-    days = forms.TypedChoiceField(choices=LIFETIMES_DAYS, coerce=int, initial=90, label="It ends after")
+    days = forms.TypedChoiceField(choices=LIFETIMES_DAYS, coerce=int, initial=90, label="Expires after")
 
     def clean(self) -> dict[str, object]:
         """Refuse an agent what is a person's, as the token does."""

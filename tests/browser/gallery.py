@@ -295,7 +295,7 @@ def refuse_invitation(visitor: Visitor) -> None:
 def new_token(visitor: Visitor) -> None:
     page = visitor.visit("/profile/")
     page.get_by_label("Name", exact=True).fill("cluster")
-    page.get_by_role("button", name="Make token").click()
+    page.get_by_role("button", name="Create token").click()
 
 
 def first_row(visitor: Visitor) -> None:
@@ -373,14 +373,14 @@ def many_to_move(visitor: Visitor) -> None:
     page = visitor.visit("/host/competitions/gap/submissions/")
     for checkbox in page.get_by_role("checkbox").all()[:3]:
         checkbox.check()
-    page.get_by_label("With those that are chosen", exact=True).select_option("move")
-    page.get_by_role("button", name="Do it").click()
+    page.get_by_label("With selected", exact=True).select_option("move")
+    page.get_by_role("button", name="Apply").click()
     page.get_by_text("This concerns").wait_for()
 
 
 def lower_quota(visitor: Visitor) -> None:
     page = visitor.visit("/host/competitions/gap/phases/1/")
-    page.get_by_label("In total", exact=True).fill("1")
+    page.get_by_label("In total (optional)", exact=True).fill("1")
     page.get_by_role("button", name="Save", exact=True).click()
     page.get_by_text("This is what the change does").wait_for()
 

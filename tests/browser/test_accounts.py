@@ -88,7 +88,7 @@ def test_an_api_token_is_shown_once_and_can_be_revoked(new_visitor: NewVisitor) 
     visitor = new_visitor("uwe")
     page = visitor.visit("/profile/")
     page.get_by_label("Name", exact=True).fill("cluster")
-    page.get_by_role("button", name="Make token").click()
+    page.get_by_role("button", name="Create token").click()
     confirm(visitor)
     token = page.locator("section.notice pre").inner_text()
     headers = {"Authorization": f"Bearer {token}"}

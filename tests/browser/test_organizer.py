@@ -111,7 +111,7 @@ def test_a_competition_of_a_bundle_gets_a_phase_is_published_and_scores_its_firs
     expect(sam.main).to_contain_text("is waiting for an organizer")
     olga.visit("/host/competitions/solubility-2027/").get_by_role("link", name="Decide").click()
     page.get_by_role("checkbox", name="sam").check()
-    page.get_by_role("button", name="Do it").click()
+    page.get_by_role("button", name="Apply").click()
     expect(page.locator(".message.success")).to_contain_text("1 of 1 approved")
     sam.name_team("solubility-2027", "Samplers")
     submit(sam, "solubility-2027", tmp_path, 0.2)
@@ -132,10 +132,10 @@ def submit(visitor: Visitor, slug: str, folder: Path, error: float) -> None:
 def act(page: Page, action: str, reason: str = "") -> None:
     """Choose the first submission of the workspace's list and do something with it."""
     page.get_by_role("checkbox").first.check()
-    page.get_by_label("With those that are chosen", exact=True).select_option(label=action)
+    page.get_by_label("With selected", exact=True).select_option(label=action)
     if reason:
         page.get_by_label(re.compile("^Public reason")).fill(reason)
-    page.get_by_role("button", name="Do it").click()
+    page.get_by_role("button", name="Apply").click()
 
 
 def test_a_submission_is_run_again_disqualified_with_a_reason_and_reinstated(

@@ -1,7 +1,7 @@
 """Phases: written, with the tasks that they run; rules by field; and what a change does to teams."""
 
 from collections.abc import Collection, Iterable, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from django.db import transaction
@@ -29,6 +29,7 @@ RULED: Final = (
     "gpus",
 )  # fields that the rules ask about, beside the tasks
 
+DAY: Final = timedelta(days=1)
 NO_GPU_IN_SANDBOX: Final = "gVisor gives programs no GPU here. Choose a container, or take the GPU out of the budget."
 
 
@@ -66,8 +67,12 @@ def dates_move(phase: Phase, changes: FieldValues, now: datetime) -> Iterator[st
         yield "The new end has passed, so the phase closes at once."
     elif phase.closes_at is not None and phase.closes_at <= now:
         yield "The phase has closed and would be open again."
+    elif closes_at is not None and closes_at - now < DAY and (phase.closes_at is None or closes_at < phase.closes_at):
+        yield "Less than 24 hours are left until the new end."
     if phase.reveal_at is not None and phase.revealed_at is None and "reveal_at" not in changes:
-        yield f"The scores are still planned to be revealed on {utc(phase.reveal_at)}."
+        before = closes_at is None or phase.reveal_at < closes_at
+        advice = " That is before the new end: change “reveal planned for” to move it, too." if before else ""
+        yield f"The scores are still planned to be revealed on {utc(phase.reveal_at)}.{advice}"
 
 
 @impact_check(Phase)

@@ -1,5 +1,7 @@
 """Requests about tables of drafts and competitions, answered as JSON can hold it."""
 
+import itertools
+import math
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -74,12 +76,35 @@ def _ranges(numbers: NDArray[np.float64]) -> list[tuple[str, int]]:
     """Counts of the finite numbers in equal ranges; empty if they are too close or too far apart."""
     try:
         with np.errstate(all="ignore"):
-            counts, edges = np.histogram(numbers[np.isfinite(numbers)], bins=BARS)
+            finite = numbers[np.isfinite(numbers)]
+            low, high = float(finite.min()), float(finite.max())
+            counts, edges = np.histogram(finite, bins=_round_edges(low, high) or BARS)
     except ValueError:
         return []
     return [
         (f"{low:.4g} to {high:.4g}", int(count)) for count, low, high in zip(counts, edges, edges[1:], strict=False)
     ]
+
+
+def _round_edges(low: float, high: float) -> list[float]:
+    """At most `BARS` equal ranges between round numbers; empty where floats are too coarse for that.
+
+    >>> _round_edges(0.13, 3.9)[:3], len(_round_edges(0.13, 3.9))
+    ([0.0, 0.5, 1.0], 9)
+    """
+    spread = (high - low) / BARS
+    if not math.isfinite(spread) or spread <= 0:
+        return []
+    power = 10.0 ** math.floor(math.log10(spread))
+    steps = (step for factor in (1, 2, 2.5, 5, 10, 20) if (step := factor * power) >= spread)
+    for step in steps:
+        first, last = math.floor(low / step), math.ceil(high / step)
+        if 0 < last - first <= BARS:
+            edges = [
+                round(number * step, 12) if abs(step) > 1e-9 else number * step for number in range(first, last + 1)
+            ]
+            return edges if all(a < b for a, b in itertools.pairwise(edges)) else []
+    return []
 
 
 def score_scale(target: str, training: list[str] | None) -> dict[str, list[ScoreOnScale]]:

@@ -36,7 +36,8 @@ DAYS: Final = 28
 MOST_COUNTED: Final = 100  # of what waits for somebody: more is not told apart
 MOST_RUNS: Final = 1000
 MOST_WORKERS: Final = 20  # that are listed, those last seen
-HOUR_S: Final = 3600
+# Units of compute time, the largest that fits the busiest day is taken.
+UNITS: Final = (("Hours", "h", 3600), ("Minutes", "min", 60), ("Seconds", "s", 1))
 
 
 @dataclass(frozen=True)
@@ -240,17 +241,19 @@ def _seconds(value: float) -> str:
 
 
 def _compute(days: Sequence[CompetitionDay]) -> Chart | None:
-    cpu, gpu = sum(day.cpu_s for day in days) / HOUR_S, sum(day.gpu_s for day in days) / HOUR_S
+    cpu, gpu = sum(day.cpu_s for day in days), sum(day.gpu_s for day in days)
     if not cpu and not gpu:
         return None
-    of_gpus = f" and {_hours(gpu)} of GPU time" if gpu else ""
-    summary = f"{_hours(cpu)} of processor time{of_gpus} in these four weeks."
-    hours = _daily(days, lambda day: (day.cpu_s + day.gpu_s) / HOUR_S, _hours, "best")
-    return _bars("compute", "Hours of compute", summary, Axis("Hours"), hours)
+    most = max(day.cpu_s + day.gpu_s for day in days)
+    name, sign, seconds = next(unit for unit in UNITS if most >= unit[2] or unit == UNITS[-1])
 
+    def shown(value: float) -> str:
+        return f"{value:,.1f} {sign}"
 
-def _hours(value: float) -> str:
-    return f"{value:,.2f} h"
+    of_gpus = f" and {shown(gpu / seconds)} of GPU time" if gpu else ""
+    summary = f"{shown(cpu / seconds)} of processor time{of_gpus} in these four weeks."
+    bars = _daily(days, lambda day: (day.cpu_s + day.gpu_s) / seconds, shown, "best")
+    return _bars("compute", "Compute time a day", summary, Axis(name), bars)
 
 
 def _best(competition: Competition, reader: Reader) -> Chart | None:

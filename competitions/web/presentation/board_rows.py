@@ -141,17 +141,20 @@ def score_spark(entry: Entry, column: Column) -> Spark | None:
 
 
 def line_of_best(steps: Sequence[tuple[datetime, float]], column: Column) -> Spark | None:
-    """A line through scores that each were better than the one before; None below two."""
+    """A line through scores that each were better than the one before; None below two.
+
+    It rises and falls with the value, as in the chart of scores over time.
+    """
     if len(steps) < 2:
         return None
     (first_at, first), (last_at, last) = steps[0], steps[-1]
     wide, high = SPARK_WIDTH - 2 * SPARK_EDGE, SPARK_HEIGHT - 2 * SPARK_EDGE
+    low, height = min(first / 2, last / 2), abs(last / 2 - first / 2)  # halves: a difference may be no number
     span_s = (last_at - first_at).total_seconds() or 1.0
     pixels = [
         (
             round(SPARK_EDGE + wide * (at - first_at).total_seconds() / span_s, 1),
-            # Halves, because the difference of two finite numbers may be none.
-            round(SPARK_HEIGHT - SPARK_EDGE - high * ((value / 2 - first / 2) / (last / 2 - first / 2)), 1),
+            round(SPARK_HEIGHT - SPARK_EDGE - high * ((value / 2 - low) / height), 1),
         )
         for at, value in steps
     ]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from competitions.catalog.models import Phase
 
@@ -25,6 +25,7 @@ class Deadline:
     phase: Phase
     verb: str
     at: datetime
+    is_near: bool = False  # a close within a day
 
 
 def timeline(phases: Sequence[Phase], now: datetime) -> list[TimelineStep]:
@@ -45,6 +46,10 @@ def _step(phase: Phase, now: datetime) -> TimelineStep:
 
 def next_deadline(phases: Sequence[Phase], now: datetime) -> Deadline | None:
     """The first close of an open phase; while none is open, the next opening."""
-    closing = [Deadline(phase, "closes", phase.closes_at) for phase in phases if phase.closes_at and phase.is_open(now)]
+    closing = [
+        Deadline(phase, "closes", phase.closes_at, is_near=phase.closes_at - now < timedelta(days=1))
+        for phase in phases
+        if phase.closes_at and phase.is_open(now)
+    ]
     opening = [Deadline(phase, "opens", phase.opens_at) for phase in phases if now < phase.opens_at]
     return min(closing or opening, key=lambda deadline: deadline.at, default=None)

@@ -1,5 +1,6 @@
 """The design system's tags: icons, covers, avatars, and the states that come with an icon."""
 
+import re
 from functools import lru_cache
 from typing import Final
 
@@ -27,6 +28,26 @@ def icon(name: str) -> SafeString:
 def absolute(path: str) -> str:
     """A path with the site's own address, for whoever reads the page elsewhere."""
     return path if "://" in path else settings.SITE_URL + path
+
+
+@register.filter
+def mail_words(text: str) -> str:
+    """A text of somebody else's pages with this site's word for e-mail.
+
+    >>> mail_words("The following email addresses")
+    'The following e-mail addresses'
+    """
+    return re.sub(r"\b([Ee])mail\b", r"\1-mail", text)
+
+
+@register.filter
+def sentence_case(title: str) -> str:
+    """A title in the site's way: the first word and names alone begin with a capital.
+
+    >>> sentence_case("Two-Factor Authentication with GitHub: Add Email")
+    'Two-factor authentication with GitHub: add e-mail'
+    """
+    return mail_words(re.sub(r"(?<=[\w:.,] )[A-Z][a-z]+\b|(?<=\w-)[A-Z][a-z]+\b", lambda word: word[0].lower(), title))
 
 
 @register.filter

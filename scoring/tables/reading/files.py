@@ -87,7 +87,7 @@ def name_repeats(values: pl.Series, place: Place = row_number) -> str:
     """Name the first values that are there more than once, each with its first places; empty if none is.
 
     >>> name_repeats(pl.Series([7, 8, 7]))
-    '7 is in row 1, row 3'
+    '7 is in rows 1 and 3'
     """
     again = values.is_not_null() & ~values.is_first_distinct()
     repeated = values.filter(again).unique(maintain_order=True)
@@ -97,8 +97,15 @@ def name_repeats(values: pl.Series, place: Place = row_number) -> str:
 
 
 def _first_places(chosen: pl.Series, place: Place) -> str:
+    """Lines 2 and 42."""
     rows = chosen.arg_true()
-    return join_values([place(row) for row in rows.head(_SHOWN_OF_ONE)], total=len(rows), show=_SHOWN_OF_ONE)
+    unit, numbers = "", []
+    for row in rows.head(_SHOWN_OF_ONE):
+        unit, _, number = place(row).rpartition(" ")
+        numbers.append(number)
+    if len(rows) > len(numbers):
+        return f"{unit}s {join_values(numbers, total=len(rows), show=_SHOWN_OF_ONE)}"
+    return f"{unit}s {', '.join(numbers[:-1])} and {numbers[-1]}"
 
 
 def read_table(path: Path, *, filename: str | None = None, types: Types | None = None) -> pl.DataFrame:

@@ -14,6 +14,7 @@ from django.urls import reverse
 from competitions.catalog.changes.phases import change_phase, faults_of_change, store_phase
 from competitions.catalog.models import Competition, Phase, Task
 from competitions.notifications.models import Notification
+from competitions.submissions.notices import deadlines_notify
 from core.confirmations import NeedsConfirmation
 from tests.admin_forms import form_fields, save_confirmed
 from tests.permissions import user_client
@@ -55,9 +56,11 @@ def test_teams_hear_of_a_moved_end_whoever_moves_it(site: Scenario, move: Move) 
         move(site, NOON + timedelta(days=20))
         move(site, NOON - timedelta(hours=1))
         move(site, NOON + timedelta(days=2))
+        assert deadlines_notify(now=site.now) == 0, "the news of a move stands for the notice that is due"
+        assert deadlines_notify(now=NOON + timedelta(days=1, hours=1)) > 0, "the one of the last day still comes"
     name = f"{site.phase.name} of {site.competition}"
     news = ("was extended", "ends earlier", "has closed", "is open again")
-    assert list(reversed(deadline_news(site))) == [f"{name} {each}" for each in news]
+    assert list(reversed(deadline_news(site)))[:4] == [f"{name} {each}" for each in news]
 
 
 @pytest.mark.parametrize("why_not", ["a draft", "an end of the past", "the same end"])
@@ -105,6 +108,9 @@ def test_a_moved_end_says_when_the_reveal_stays_planned(site: Scenario) -> None:
     assert stays not in impact(closes_at=NOON + timedelta(days=20)), "none is planned"
     Phase.objects.filter(pk=site.sealed.pk).update(reveal_at=NOON + timedelta(days=90))
     assert stays in impact(closes_at=NOON + timedelta(days=20))
+    assert any("before the new end: change" in text for text in impact(closes_at=NOON + timedelta(days=100)))
+    soon = "Less than 24 hours are left until the new end."
+    assert [soon in impact(closes_at=NOON + timedelta(hours=hours)) for hours in (23, 25)] == [True, False]
     assert stays not in impact(closes_at=NOON + timedelta(days=20), reveal_at=NOON + timedelta(days=21))
     assert stays not in impact(reveal_at=NOON + timedelta(days=21))
     Phase.objects.filter(pk=site.sealed.pk).update(revealed_at=NOON)

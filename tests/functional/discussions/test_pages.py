@@ -328,7 +328,7 @@ def test_the_desk_shows_what_waits_or_was_reported_and_every_decision_is_on_reco
     organizer.post(act, {"action": "approve", "version": 1})
     assert Post.objects.get().state == "shown"
     organizer.post(act, {"action": "ban_and_remove", "version": 1, "reason": "Spam."})
-    assert "Excluded from writing" in page(organizer, url(site, "organize:discussion"))
+    assert "Banned from writing" in page(organizer, url(site, "organize:discussion"))
     organizer.post(url(site, "organize:writer-readmit", site.member().pk))
     assert not Writer.objects.filter(banned_at__isnull=False).exists()
     for action in ("pin", "lock", "unpin", "unlock", "remove", "restore"):

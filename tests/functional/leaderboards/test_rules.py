@@ -279,7 +279,7 @@ def test_a_team_is_told_nothing_of_a_hidden_board(site: Scenario) -> None:
         assert "0.5" in member
         assert not [
             hidden_text
-            for hidden_text in ("77.25", "Kept back", "Secret", "kept-back", "more is sealed")
+            for hidden_text in ("77.25", "Kept back", "Secret", "kept-back", "private score sealed")
             if hidden_text in member
         ], page
         assert "77.25" in organizer or page == pages[1]  # whose list is that of an own team

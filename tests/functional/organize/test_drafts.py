@@ -13,6 +13,7 @@ from django.test import Client
 
 from accounts.models import User
 from competitions.catalog.organizers import HostsOnly
+from competitions.notifications.models import Notification
 from competitions.organize import drafts, hosts
 from competitions.organize.models import CompetitionDraft, DraftFile, HostRequest
 from competitions.organize.refusals import (
@@ -125,7 +126,7 @@ def test_columns_that_cannot_be_scored_are_refused(
 def test_ids_that_repeat_are_named_with_their_lines(guided: Guided) -> None:
     guided.attach(SOLUTION.replace("\n7,", "\n3,"))
     refused = guided.answer("columns", id_column="id", targets=["price"]).content.decode()
-    assert "“id” is not an id: 3 is in line 5, line 9. Each row needs an id of its own." in unescape(refused)
+    assert "“id” is not an id: 3 is in lines 5 and 9. Each row needs an id of its own." in unescape(refused)
 
 
 LABELS = ("toxic", "rude", "threat", "insult")
@@ -217,6 +218,9 @@ def test_back_keeps_what_was_typed_right_or_wrong(guided: Guided) -> None:
     went = guided.answer("schedule", go="back", max_team_size="many")
     assert went["Location"].endswith("/steps/about/")
     assert 'value="many"' in guided.page("steps/schedule/")
+    dates = {"opens_at": "2030-06-01T12:00", "closes_at": "2030-05-01T12:00"}
+    shown = guided.answer("schedule", **dates).content.decode()
+    assert ("Choose a later end." in shown, "Teams join and submit from" in shown) == (True, False)
 
 
 def test_two_tabs_at_once_lose_nothing(site: Scenario, draft: CompetitionDraft) -> None:
@@ -330,6 +334,7 @@ def test_who_asks_to_host_is_told_of_the_decision_and_then_may(
         hosts.host_request(user=guest, purpose="The same again", now=site.now)
     with django_capture_on_commit_callbacks(execute=True):
         assert hosts.host_request_decide(request=host_request, grant=True, by=root, now=site.now)
+    assert Notification.objects.get(user=host_request.user).subject == "Hosting competitions: granted"
     assert not hosts.host_request_decide(request=host_request, grant=False, by=root, now=site.now)
     assert mail.outbox[-1].to == [guest.email]
     guest.refresh_from_db()

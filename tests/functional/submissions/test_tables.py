@@ -124,7 +124,7 @@ def test_what_a_request_can_see_is_refused_at_once(
         (
             "id,price\n1,2\n1,3\n2,1\n2,2\n",
             "p.csv",
-            "1 is in line 2, line 3; 2 is in line 4, line 5; give each id once",
+            "1 is in lines 2 and 3; 2 is in lines 4 and 5; give each id once",
         ),
     ],
     ids=["workbook", "old workbook", "Latin-1", "header alone", "thousands", "repeated ids"],

@@ -62,11 +62,15 @@ def test_a_row_says_how_many_places_it_gained_since_yesterday(site: Scenario) ->
     assert changes == {"new": None, "aa": -1, "bb": -1}
 
 
-def test_a_small_line_goes_up_whichever_way_is_better() -> None:
-    for column, values in ((MAE, (0.5, 0.3)), (AUC, (0.3, 0.5)), (MAE, (1.7e308, -1.797e308))):
+def test_a_small_line_goes_where_the_value_goes_as_the_chart_does() -> None:
+    for column, values, path, end in (
+        (MAE, (0.5, 0.3), "M3.0 3.0H69.0V17.0", 17.0),
+        (AUC, (0.3, 0.5), "M3.0 17.0H69.0V3.0", 3.0),
+        (AUC, (-1.7e308, 1.797e308), "M3.0 17.0H69.0V3.0", 3.0),  # further apart than a number can be
+    ):
         spark = score_spark(Entry(trend=[(0, values[0]), (100, values[1])]), column)
         assert spark is not None
-        assert (spark.path, spark.x, spark.y) == ("M3.0 17.0H69.0V3.0", 69.0, 3.0)
+        assert (spark.path, spark.x, spark.y) == (path, 69.0, end)
         assert spark.words == f"From {values[0]:.2f} to {values[1]:.2f} in 1 step"
 
 

@@ -27,6 +27,8 @@ def test_the_one_before_is_compared_by_score_file_and_receipt(site: Scenario) ->
     words = page_words(client.get(address(site, second)))
     assert f"#{first.pk} #{second.pk} Difference MAE (lower is better) 0.2500 0.3000 +0.0500" in words
     assert "Description \N{EN DASH} deeper" in words
+    assert "Commit" not in words, "neither has one"
+    assert "lease_id" not in words
     assert client.get(address(site, second, first.pk)).status_code == 200
     assert "Compare with another" in page_words(client.get(reverse("web:submission", args=[second.pk])))
 

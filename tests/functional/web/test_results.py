@@ -60,6 +60,7 @@ def test_the_results_are_the_final_boards_with_bibtex(over: Scenario) -> None:
     assert f"@misc{{{over.competition.slug}-results" in text
     assert "A group   friends" in text, "no letter that TeX reads"
     assert "Your certificate" not in text
+    assert "medal-1" in text
     overview = Client().get(reverse("web:overview", args=[over.competition.slug])).text
     assert "The competition is over." in overview
     markdown = Client().get(f"/competitions/{over.competition.slug}/results.md").text

@@ -97,7 +97,7 @@ def test_a_metric_file_is_kept_and_not_run(tmp_path: Path) -> None:
         ("id,price\n1,1.5\n9,2\n", {}, "the present solution does not have the id 9; leave them out"),
         ("id,cost\n1,1.5\n", {}, "'price' is missing; it has 'id', 'cost'"),
         ("id,price\nx,1.5\n", {}, "its ids are of another kind, such as 'x' beside 1"),
-        ("id,price\n1,1\n1,2\n", {}, "'id': 1 is in line 2, line 3"),
+        ("id,price\n1,1\n1,2\n", {}, "'id': 1 is in lines 2 and 3"),
         ("id,price\n", {}, "no row below it"),
         ('id,price\n1,"1,500.5"\n', {}, "has a separator between thousands; write 1500.5"),
         (

@@ -71,7 +71,7 @@ def test_rows_may_come_in_any_order(tmp_path: Path) -> None:
         ),
         (HEADER + "3,1,0,a,1\n1,1,0,a,0\n", "missing_ids 'id': 1 id is missing: 2; give a row for each of the 3 ids"),
         (HEADER + RIGHT + "7,1,0,a,1\nx,1,0,a,1\n", "unknown_ids 'id': 2 ids are not asked for: '7', 'x'; leave out"),
-        (HEADER + RIGHT + "1,1,0,a,1\n", "duplicate_ids 'id': 1 is in line 3, line 5; give each id once."),
+        (HEADER + RIGHT + "1,1,0,a,1\n", "duplicate_ids 'id': 1 is in lines 3 and 5; give each id once."),
         (HEADER + ",1,0,a,1\n1,1,0,a,0\n\n2,1,0,a,1\n", "nan 'id': it is empty in line 2, line 4"),
     ],
 )
@@ -198,7 +198,7 @@ def test_ids_written_as_other_texts_are_the_same_numbers_in_every_format(
 
 def test_ids_that_become_the_same_number_are_named(tmp_path: Path) -> None:
     path = stored(tmp_path / "p.parquet", id=pl.Series(["001", "1"]))
-    with pytest.raises(ScoringInputError, match="'id': 1 is in row 1, row 2"):
+    with pytest.raises(ScoringInputError, match="'id': 1 is in rows 1 and 2"):
         read_submission(path, PRICES, IDS.head(2))
 
 

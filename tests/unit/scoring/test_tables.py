@@ -574,7 +574,7 @@ def test_ids_that_are_not_the_ones_asked_for_have_no_places(ids: list[int], wron
 
 def test_ids_that_are_there_twice_are_found_near_and_far_apart() -> None:
     for ids in ([3, 4, 3], [3, 10**15, 3], [-3, -2, -3], ["a", "b", "a"]):
-        with pytest.raises(ScoringInputError, match="is in row 1, row 3; give each row"):
+        with pytest.raises(ScoringInputError, match="is in rows 1 and 3; give each row"):
             read_ids(pl.DataFrame({"id": ids}), "id")
 
 
@@ -663,7 +663,7 @@ SHARES = TableSchema(
             "'id': 1 id is missing: 2; the solution has more rows than the sample",
         ),
         ("id,price\n1,0\n2,0\n3,0\n9,0\n", ["price"], PRICE, "1 id is not asked for: 9; the solution has no such rows"),
-        ("id,price\n1,0\n2,0\n2,0\n", ["price"], PRICE, "'id': 2 is in line 3, line 4; give each id once"),
+        ("id,price\n1,0\n2,0\n2,0\n", ["price"], PRICE, "'id': 2 is in lines 3 and 4; give each id once"),
         ("id,price\n1,0\n2,\n3,0\n", ["price"], PRICE, "'price': it is empty in line 3 (id 2); give a value"),
         ("id,price\n3,3.5\n2,2.5\n1,1.5\n", ["price"], PRICE, "its column 'price' holds the answers"),
         ("id,a,b\n1,.9,.1\n2,.1,.9\n3,1,0\n", ["kind"], SHARES, "its column 'a' holds the answers"),
@@ -689,10 +689,10 @@ def test_a_column_with_separators_between_thousands_is_named(tmp_path: Path) -> 
 
 def test_ids_that_are_there_twice_are_named_with_their_lines(tmp_path: Path) -> None:
     (tmp_path / "s.csv").write_text("id,y\na,1\nb,2\na,3\nc,4\n")
-    assert recognise(tmp_path / "s.csv").column("id").repeats == "'a' is in line 2, line 4"
+    assert recognise(tmp_path / "s.csv").column("id").repeats == "'a' is in lines 2 and 4"
     many = pl.DataFrame({"id": [*range(7), *range(7)]})
     with pytest.raises(
-        ScoringInputError, match=r"0 is in row 1, row 8; .*4 is in row 5, row 12; and 2 more are repeated"
+        ScoringInputError, match=r"0 is in rows 1 and 8; .*4 is in rows 5 and 12; and 2 more are repeated"
     ):
         read_ids(many, "id")
     with pytest.raises(ScoringInputError, match="'id': it is empty in row 2; give each row an id"):

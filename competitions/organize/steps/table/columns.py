@@ -27,7 +27,7 @@ class ColumnsForm(StepForm):
         label="Group of each row", required=False, help_text="For metrics that are means over groups, such as users."
     )
     slices = forms.ChoiceField(
-        label="Scores by",
+        label="Break scores down by",
         required=False,
         help_text="You read a score for the rows of each value, such as each town. Teams read none unless the phase says so.",
     )

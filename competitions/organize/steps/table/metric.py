@@ -67,7 +67,7 @@ def _classes(draft: CompetitionDraft, target: str) -> list[Value] | None:
 class MetricForm(StepForm):
     metric = forms.ChoiceField(label="Metric", widget=forms.RadioSelect)
     more = forms.MultipleChoiceField(
-        label="Further columns of the board",
+        label="More leaderboard columns",
         required=False,
         widget=forms.CheckboxSelectMultiple,
         help_text="Shown beside the metric above, which alone ranks.",

@@ -1,10 +1,12 @@
 """One step of a draft: a question with its form, places for files, and a preview beside them."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
 from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -16,6 +18,7 @@ from competitions.organize import drafts
 from competitions.organize.answers import Solution
 from competitions.organize.models import CompetitionDraft
 from competitions.organize.refusals import FILES_MISSING, DraftChangedElsewhere
+from competitions.organize.steps.common import Moment
 from competitions.organize.steps.dataset import dataset_facts
 from competitions.organize.steps.paths import PAGES, draft_path, find_slot, find_step, first_open, is_done, step_rail
 from competitions.organize.steps.step import FileSlot, Step, StepForm, bound
@@ -202,12 +205,22 @@ def discard(request: HttpRequest, key: UUID) -> HttpResponse:
 SHOWN_ROWS: Final = 8
 
 
+def _moment(value: object) -> datetime | None:
+    """The date of a form's field, right or not; None where it is no date."""
+    try:
+        return Moment(required=False).clean(value)
+    except ValidationError:
+        return None
+
+
 def step_preview(draft: CompetitionDraft, step: Step, form: StepForm) -> Mapping[str, object]:
     """The context of this step's preview, made of the form's values as they are, right or wrong."""
     values = {name: form[name].value() for name in form.fields}
     context: dict[str, object] = {"values": values}
     if step.slug == "schedule":
-        context["dates"] = [str(values[name] or "?").replace("T", " ") for name in ("opens_at", "closes_at")]
+        opens_at, closes_at = (_moment(values[name]) for name in ("opens_at", "closes_at"))
+        context |= {"opens_at": opens_at, "closes_at": closes_at}
+        context["ends_first"] = bool(opens_at and closes_at and closes_at <= opens_at)
     if draft.start == CompetitionDraft.Start.TABLE:
         context |= _table(solution_preview(draft))
     if step.slug == "dataset":

@@ -71,7 +71,7 @@ class ComparedRun:
 
 def compared_facts(first: Submission, second: Submission) -> list[Line]:
     """Files, descriptions and states."""
-    return [Line(name, a, b) for (name, a), (_, b) in zip(_facts(first), _facts(second), strict=True)]
+    return [Line(name, a, b) for (name, a), (_, b) in zip(_facts(first), _facts(second), strict=True) if a or b]
 
 
 def _facts(submission: Submission) -> Iterator[tuple[str, str]]:
@@ -135,7 +135,7 @@ def _receipts(first: Run, second: Run, reader: Reader, submission: Submission) -
     receipts = [
         dict(_leaves(disclosed_receipt(reader, submission.phase, run.receipt, run=run))) for run in (first, second)
     ]
-    paths = list(dict.fromkeys([*receipts[0], *receipts[1]]))
+    paths = [path for path in dict.fromkeys([*receipts[0], *receipts[1]]) if path != "lease_id"]
     lines = (Line(path, receipts[0].get(path, ""), receipts[1].get(path, "")) for path in paths)
     return [line for line in lines if line.differs][:MOST_DIFFERENCES]
 

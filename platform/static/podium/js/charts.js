@@ -6,6 +6,7 @@
   const TONES = { own: "accent", best: "warm-bright", other: "chart-other", good: "good", bad: "bad" };
   const SHAPES = { own: "rect", best: "circle", other: "circle", good: "triangle", bad: "crossRot" };
   const LABEL_GAP = 14;
+  const TITLE_CHARS = 28; // of a line of an axis' title: a chart is hardly ever lower
   const numbers = new Intl.NumberFormat("en", { maximumSignificantDigits: 6 });
 
   const dataset = (series) => {
@@ -27,6 +28,16 @@
       pointHitRadius: 10,
       order: series.tone === "own" ? 0 : 1,
     };
+  };
+
+  // A long title takes several lines rather than being cut.
+  const titleLines = (title) => {
+    const broken = [""];
+    for (const word of title.split(" ")) {
+      const line = `${broken[broken.length - 1]} ${word}`.trim();
+      if (line.length <= TITLE_CHARS || line === word) broken[broken.length - 1] = line; else broken.push(word);
+    }
+    return broken;
   };
 
   // A best score holds until the next one, and the last one to where the axis ends.
@@ -51,7 +62,7 @@
       suggestedMax: spec.suggestedMax,
       border: { display: false },
       grid: { color: token("line"), display: position === "left" || spec.scale === "rank" },
-      title: { display: Boolean(spec.title), text: spec.title, color: token("ink-soft") },
+      title: { display: Boolean(spec.title), text: titleLines(spec.title || ""), color: token("ink-soft") },
       ticks: { color: token("ink-soft"), maxTicksLimit: 6, maxRotation: 0, autoSkipPadding: 16, callback: (value) => numbers.format(value) },
     };
     if (["rank", "count"].includes(spec.scale)) scale.ticks.precision = 0;
@@ -80,20 +91,30 @@
     },
   });
 
+  // The height at which a name stands over the end of its line and not on it: above all of it that the name spans, else below its end.
+  const clearOf = (data, last, width, area) => {
+    const spanned = data.filter((point, number) => point.x >= last.x - width || (data[number + 1] && data[number + 1].x >= last.x - width));
+    const top = Math.min(...spanned.map((point) => point.y));
+    return last.y - top > LABEL_GAP && last.y + 2 * LABEL_GAP < area.bottom ? last.y + LABEL_GAP + 10 : top;
+  };
+
   // Each series is named where it ends, so that no legend has to be looked up.
   const names = (spec) => ({
     id: "names",
     afterDatasetsDraw(chart) {
       const { ctx, chartArea: area } = chart;
+      ctx.save();
+      ctx.font = `600 12px ${token("font")}`;
       const labels = spec.levels.map(({ title, value }) => ({ title, x: area.right, y: chart.scales.y.getPixelForValue(value), colour: token("ink-soft") }));
       chart.data.datasets.forEach((set, number) => {
         const { data } = chart.getDatasetMeta(number);
         const last = data[data.length - 1];
-        if (last && set.label && set.isNamed) labels.push({ title: set.label, x: last.x, y: last.y, colour: set.tokenOfText, isBeside: !set.showLine });
+        if (!last || !set.label || !set.isNamed) return;
+        const label = { title: set.label, x: last.x, y: last.y, colour: set.tokenOfText, isBeside: !set.showLine };
+        if (set.showLine) label.y = clearOf(data, last, ctx.measureText(set.label).width, area);
+        labels.push(label);
       });
       labels.sort((one, other) => one.y - other.y);
-      ctx.save();
-      ctx.font = `600 12px ${token("font")}`;
       ctx.textBaseline = "bottom";
       ctx.lineJoin = "round";
       ctx.lineWidth = 4;

@@ -32,7 +32,7 @@
     const hours = Math.floor((seconds % 86400) / 3600);
     const minutes = Math.floor((seconds % 3600) / 60);
     if (days >= 3) return `${days} days`;
-    if (days) return `${days} day${days > 1 ? "s" : ""} ${hours} h`;
+    if (days) return `${days} day${days > 1 ? "s" : ""}${hours ? ` ${hours} h` : ""}`;
     if (hours) return `${hours} h ${minutes} min`;
     return minutes ? `${minutes} min ${Math.floor(seconds % 60)} s` : `${Math.floor(seconds)} s`;
   };

@@ -39,7 +39,7 @@
     if (region.classList.contains("floating")) leave(toast); else toast.scrollIntoView({ block: "nearest" });
   };
 
-  const made = ({ text, tag, url }) => {
+  const made = ({ text, tag, url, label }) => {
     const toast = document.createElement("p");
     toast.className = `message ${tag}`;
     toast.setAttribute("role", tag === "error" ? "alert" : "status");
@@ -47,7 +47,7 @@
     if (url) {
       const link = document.createElement("a");
       link.href = url;
-      link.textContent = "Go there";
+      link.textContent = label;
       toast.append(link);
     }
     return toast;
