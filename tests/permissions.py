@@ -223,6 +223,7 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "organize:series-delete": ("get", "R", {"A": 302, "SMTOX": 404}),
     "organize:begin": ("post", "", {"A": 302, "SMTOXR": 422}),
     "organize:ask": ("post", "", {"A": 302, "SMTOXR": 422}),
+    "organize:invitation": ("post", "", {"A": 302, "SMTOXR": 404}),  # there is none
     **{
         f"organize:{name}": (method, "O", {"A": 302, "SMTXR": 404})  # a draft is its owner's alone
         for method, names in {

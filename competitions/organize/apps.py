@@ -7,10 +7,14 @@ class OrganizeConfig(AppConfig):
     name = "competitions.organize"
 
     def ready(self) -> None:
+        from django.db.models.signals import post_delete
+
+        from competitions.catalog.models import CompetitionOrganizer
         from competitions.catalog.publishing import competition_publishing
         from competitions.organize.building.jobs import BUILD, draft_end
         from competitions.organize.drafts import RECOGNITION
         from competitions.organize.hosts import host_forget
+        from competitions.organize.inviting import invitations_follow_organizer
         from competitions.organize.solutions import SOLUTION
         from competitions.organize.workspace.days import count_days
         from competitions.organize.workspace.mails import ORGANIZERS_MAIL
@@ -20,6 +24,11 @@ class OrganizeConfig(AppConfig):
 
         account_ending.connect(host_forget, dispatch_uid="organize.host_forget")
         competition_publishing.connect(draft_end, dispatch_uid="organize.draft_end")
+        post_delete.connect(
+            invitations_follow_organizer,
+            sender=CompetitionOrganizer,
+            dispatch_uid="organize.invitations_follow_organizer",
+        )
         jobs.register(RECOGNITION)
         jobs.register(BUILD)
         jobs.register(ORGANIZERS_MAIL)

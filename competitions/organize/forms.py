@@ -123,9 +123,12 @@ class ImageNameForm(forms.Form):
 class OrganizerForm(forms.Form):
     """Add the person, or do something with an organizer."""
 
-    action = forms.ChoiceField(choices=[(name, name) for name in ("add", "remove", "show_sealed", "hide_sealed")])
-    person = forms.CharField(required=False)
+    action = forms.ChoiceField(
+        choices=[(name, name) for name in ("add", "take_back", "remove", "show_sealed", "hide_sealed")]
+    )
+    person = forms.CharField(required=False, max_length=254)
     organizer = forms.CharField(required=False)
+    invitation = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
 
 
 class PlanForm(forms.Form):

@@ -5,13 +5,14 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Q
 from django.urls import reverse
 
 from accounts.models import User
 from accounts.outbox import mail_person
 from competitions.catalog.organizers import HostsOnly, may_host
 from competitions.notifications.services import notify_account
-from competitions.organize.models import CompetitionDraft, HostRequest
+from competitions.organize.models import CompetitionDraft, HostRequest, OrganizerInvitation
 from competitions.organize.refusals import REQUEST_OPEN, REQUESTS_CLOSED
 
 
@@ -66,6 +67,7 @@ def host_request_decide(*, request: HostRequest, grant: bool, by: User, now: dat
 
 
 def host_forget(sender: type[User], user: User, **kwargs: Any) -> None:
-    """Receiver of `account_ending`: drafts and requests go; competitions stay with their other organizers."""
+    """Receiver of `account_ending`: drafts, requests and invitations go; competitions stay with others."""
+    OrganizerInvitation.objects.filter(Q(user=user) | Q(invited_by=user)).delete()
     CompetitionDraft.objects.filter(owner=user).delete()
     HostRequest.objects.filter(user=user).delete()

@@ -5,6 +5,7 @@ import uuid
 from django.conf import settings
 from django.db import models
 from django.db.models import Q, Value
+from django.db.models.functions import Lower
 
 from accounts.models import User
 from competitions.catalog.models import Competition, Phase, Task
@@ -199,6 +200,32 @@ class NewSolution(AskedRow):
 
     def asked_by(self) -> str:
         return asker_key("competition", self.task.competition_id or "")
+
+
+class OrganizerInvitation(models.Model):
+    """Somebody is asked to organize a competition. The row goes with the answer."""
+
+    competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="organizer_invitations")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="organizer_invitations",
+        help_text="Empty for an address that nobody has confirmed.",
+    )
+    named_as = OneLineField(max_length=254, help_text="The name or address that was typed, and is shown to organizers.")
+    invited_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    invited_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint("competition", Lower("named_as"), name="one_organizer_invitation_by_that_name")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.named_as} is asked to organize {self.competition}"
 
 
 class HostRequest(models.Model):

@@ -12,6 +12,20 @@ REQUESTS_CLOSED: Final = RefusalKind(
     403, "host_requests_closed", "On this site administrators choose who hosts competitions; nobody needs to ask here."
 )
 
+ALREADY_ASKED: Final = RefusalKind(
+    409, "already_asked", "{who} was asked to organize this competition already, and has not answered yet."
+)
+
+TOO_MANY_ASKED: Final = RefusalKind(
+    409,
+    "too_many_asked",
+    "{limit} people were asked to organize this competition and have not answered yet. Take one of these invitations back first.",
+)
+
+NO_LONGER_ASKED: Final = RefusalKind(
+    409, "no_longer_asked", "This invitation was taken back or answered. Ask the organizers for another one."
+)
+
 TOO_MANY_DRAFTS: Final = RefusalKind(
     409,
     "too_many_drafts",

@@ -75,6 +75,7 @@ urlpatterns = [
     path("", start.start, name="start"),
     path("begin/", start.begin, name="begin"),
     path("ask/", start.ask, name="ask"),
+    path("invitations/<int:pk>/", start.invitation, name="invitation"),
     path("files/", files.files, name="files"),
     path("new/file/", files.add, name="own-file-new"),
     path("files/<uuid:key>/", files.file, name="own-file"),

@@ -8,21 +8,27 @@ from html import unescape
 from typing import Any
 
 import pytest
+from allauth.account.models import EmailAddress
 from django.core import mail
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.utils import timezone
 
+from accounts.models import Block, User
 from audit.models import AuditEntry
 from competitions.catalog.models import Competition, CompetitionOrganizer, Series, Task
 from competitions.catalog.publishing import publish_due
 from competitions.leaderboards.sealing import commit_closed_boards
+from competitions.organize.inviting import invitation_accept, invitations_to
+from competitions.organize.models import OrganizerInvitation
+from competitions.organize.refusals import NO_LONGER_ASKED
 from competitions.teams.merging import merge_accept, merge_propose
 from competitions.teams.models import Team
 from tests.background import run_background
 from tests.images import png_bytes
 from tests.pages import page_words
 from tests.permissions import body_text, user_client
+from tests.refusals import refuses
 from tests.scenario import Scenario, person
 
 
@@ -140,19 +146,65 @@ def test_pictures_are_shown_and_can_be_cleared_but_only_images_are_taken(site: S
 
 
 def test_organizers_come_by_name_or_address_and_the_last_one_stays(site: Scenario, organizer: Client) -> None:
-    guest = person()
+    guest = person("quiet")
     for wrong, words in [
         ("nobody", "There is no account"),
         (site.organizer.username, "organizes this competition already"),
     ]:
         assert words in saved(site, organizer, {"action": "add", "person": wrong}, "organizers/")
-    saved(site, organizer, {"action": "add", "person": guest.email.upper()}, "organizers/")
-    assert user_client(guest).get(address(site)).status_code == 200
+    for name in ("NOBODY@example.org", guest.email.upper()):
+        page = saved(site, organizer, {"action": "add", "person": name}, "organizers/")
+        assert page.count(name) == 3, "the answer, a row and its button, whoever has the address"
+        assert f"{name} was asked" in page
+    assert guest.username not in organizer.get(address(site)).content.decode()
+    assert "has not answered yet" in saved(site, organizer, {"action": "add", "person": guest.email}, "organizers/")
+    client = user_client(guest)
+    assert client.get(address(site)).status_code == 404, "nobody is made an organizer unasked"
+    assert answered(guest, "decline") == "/host/"
+    saved(site, organizer, {"action": "add", "person": guest.username}, "organizers/")
+    assert [message.to for message in mail.outbox] == [[guest.email]], "they are told once a day"
+    assert answered(guest, "accept") == f"/host/competitions/{site.competition.slug}/"
+    assert client.get(address(site)).status_code == 200
+    assert not invitations_to(guest).exists()
     saved(site, user_client(guest), {"action": "remove", "organizer": site.organizer.username}, "organizers/")
     assert organizer.get(address(site)).status_code == 404
     assert "at least one organizer" in saved(
         site, user_client(guest), {"action": "remove", "organizer": guest.username}, "organizers/"
     )
+
+
+def answered(guest: User, answer: str) -> str:
+    """Answer the only invitation; returns the address that this leads to."""
+    client = user_client(guest)
+    (url,) = re.findall(r'action="(/host/invitations/\d+/)"', client.get("/host/").content.decode())
+    run_background()
+    return str(client.post(url, {"answer": answer}).headers["Location"])
+
+
+def test_an_invitation_ends_when_it_is_taken_back_and_with_the_rights_of_who_sent_it(
+    site: Scenario, organizer: Client
+) -> None:
+    first, second, late = person(), person(), person()
+    for guest in (first, second):
+        saved(site, organizer, {"action": "add", "person": guest.username}, "organizers/")
+    invitation = invitations_to(first).get()
+    saved(site, organizer, {"action": "take_back", "invitation": invitation.pk}, "organizers/")
+    with refuses(NO_LONGER_ASKED):
+        invitation_accept(invitation=invitation, by=first)
+    User.objects.filter(pk=late.pk).update(email="late@example.org")
+    saved(site, organizer, {"action": "add", "person": "new@example.org"}, "organizers/")
+    User.objects.filter(pk=late.pk).update(email="new@example.org")
+    late.refresh_from_db()
+    assert not invitations_to(late).exists(), "anybody can sign up with anybody's address"
+    EmailAddress.objects.create(user=late, email="new@example.org", verified=True)
+    assert invitations_to(late).exists()
+    Block.objects.create(by=second, person=site.organizer, created_at=site.now)
+    assert not invitations_to(second).exists()
+    administrator = user_client(person(is_staff=True, is_superuser=True))
+    saved(site, administrator, {"action": "add", "person": second.username}, "organizers/")
+    assert user_client(second).get(address(site)).status_code == 200, "administrators ask nobody"
+    saved(site, administrator, {"action": "remove", "organizer": site.organizer.username}, "organizers/")
+    assert not OrganizerInvitation.objects.exists()
 
 
 def test_address_series_and_what_is_open_to_teams_are_settings(site: Scenario, organizer: Client) -> None:

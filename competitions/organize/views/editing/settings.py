@@ -11,10 +11,11 @@ from django.views.decorators.http import require_http_methods, require_POST
 from accounts.views import person
 from competitions.catalog import publishing
 from competitions.catalog.models import Competition, CompetitionOrganizer, SealedUse
-from competitions.catalog.organizers import organizer_add, organizer_remove, organizer_sees_sealed
+from competitions.catalog.organizers import organizer_remove, organizer_sees_sealed
 from competitions.catalog.readiness import competition_warnings
 from competitions.organize.building.removal import competition_delete
 from competitions.organize.forms import OrganizerForm, PlanForm, VisibilityForm
+from competitions.organize.inviting import organizer_invite
 from competitions.organize.models import CompetitionDraft
 from competitions.organize.refusals import NOT_CONFIRMED
 from competitions.organize.views.editing.changes import render_page
@@ -53,6 +54,7 @@ def _page(
         "organizers": CompetitionOrganizer.objects.filter(competition=competition)
         .select_related("user")
         .order_by("pk"),
+        "invitations": competition.organizer_invitations.all(),
         "sealed_uses": SealedUse.objects.filter(phase__competition=competition).select_related("user", "phase")[
             :SHOWN_USES
         ],
@@ -66,13 +68,20 @@ def _page(
 
 @require_POST
 def organizers(request: HttpRequest, slug: str) -> HttpResponse:
-    """Add an organizer, remove one, or give and take the right to see sealed scores."""
+    """Ask somebody to organize it, take that back, remove an organizer, or let one see sealed scores."""
     competition, user = managed_competition(request, slug), person(request)
     values = cleaned(OrganizerForm(request.POST))
     action = values["action"]
     if action == "add":
-        added = organizer_add(competition=competition, person=values["person"], by=user)
-        messages.success(request, f"{added.user} organizes this competition now, and is told by mail.")
+        added = organizer_invite(competition=competition, person=values["person"], by=user, now=timezone.now())
+        if isinstance(added, CompetitionOrganizer):
+            messages.success(request, f"{added.user} organizes this competition now, and is told by mail.")
+        else:
+            messages.success(request, f"{added.named_as} was asked, and organizes this competition after accepting.")
+        return redirect("organize:settings", slug)
+    if action == "take_back":
+        competition.organizer_invitations.filter(pk=values["invitation"]).delete()
+        messages.success(request, "The invitation is taken back.")
         return redirect("organize:settings", slug)
     organizer = get_object_or_404(CompetitionOrganizer, competition=competition, user__username=values["organizer"])
     if action == "remove":

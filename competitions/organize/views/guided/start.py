@@ -3,7 +3,7 @@
 from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
@@ -12,6 +12,7 @@ from competitions.catalog.models import Competition
 from competitions.catalog.organizers import may_host
 from competitions.organize import hosts
 from competitions.organize.drafts import draft_begin
+from competitions.organize.inviting import invitation_accept, invitations_to
 from competitions.organize.models import CompetitionDraft, HostRequest
 from competitions.organize.steps.paths import draft_path
 from competitions.web.forms import cleaned
@@ -19,6 +20,10 @@ from competitions.web.forms import cleaned
 
 class BeginForm(forms.Form):
     start = forms.ChoiceField(choices=CompetitionDraft.Start.choices)
+
+
+class AnswerForm(forms.Form):
+    answer = forms.ChoiceField(choices=[("accept", "Accept"), ("decline", "Decline")])
 
 
 class RequestForm(forms.Form):
@@ -40,6 +45,7 @@ def start(request: HttpRequest) -> HttpResponse:
         "may_ask": hosts.may_ask(user),
         "asked": host_request,
         "form": RequestForm(),
+        "invitations": invitations_to(user),
         "drafts": CompetitionDraft.objects.open_to(user).select_related("competition"),
         "organized": Competition.objects.filter(organizers=user)[:100],
     }
@@ -52,6 +58,19 @@ def begin(request: HttpRequest) -> HttpResponse:
     chosen = CompetitionDraft.Start(cleaned(BeginForm(request.POST))["start"])
     draft = draft_begin(owner=person(request), start=chosen, now=timezone.now())
     return redirect("organize:step", draft.key, draft_path(draft)[0].slug)
+
+
+@require_POST
+def invitation(request: HttpRequest, pk: int) -> HttpResponse:
+    """Accept or decline an invitation to organize a competition."""
+    chosen = get_object_or_404(invitations_to(person(request)), pk=pk)
+    if cleaned(AnswerForm(request.POST))["answer"] == "accept":
+        competition = invitation_accept(invitation=chosen, by=person(request))
+        messages.success(request, f"You organize “{competition}” now.")
+        return redirect("organize:overview", competition.slug)
+    chosen.delete()
+    messages.success(request, f"You declined to organize “{chosen.competition}”.")
+    return redirect("organize:start")
 
 
 @require_POST
