@@ -71,7 +71,7 @@ def draft_ready(draft: CompetitionDraft) -> Competition:
 
 
 def draft_end(sender: type[Competition], competition: Competition, **kwargs: Any) -> None:
-    """Receiver of `competition_publishing`: a draft has done its work and goes. One whose owner left asks for nothing.
+    """Receiver of `competition_publishing`: a draft has done its work and goes.
 
     One whose owner no longer organizes the competition asks for nothing.
     Raises `NOT_BUILT`, `DRAFT_INCOMPLETE` or `NotReady` where it has not.

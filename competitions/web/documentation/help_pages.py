@@ -54,7 +54,7 @@ HELP: Final[dict[str, tuple[str, ...]]] = {
         "organize:rules", "organize:images", "organize:image-*", "organize:announcement*", "organize:discussion",
         "organize:topic-act", "organize:post-act", "organize:writer-*", "organize:mail", "organize:webhooks",
         "organize:settings", "organize:organizers", "organize:visibility", "organize:data", "organize:task*",
-        "organize:file",
+        "organize:file", "organize:invitation",
     ),
     "settings#phase": ("organize:phase*",),
     "organizers#leaderboards": ("organize:board*",),

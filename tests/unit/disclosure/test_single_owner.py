@@ -37,7 +37,7 @@ MAY_READ_STATES = {
     "competitions/leaderboards/reading/results.py": "reads the record ahead",
     "competitions/leaderboards/commitment.py": "publishes what changes after that",
     "competitions/leaderboards/sealing.py": "commits to sealed boards, and reveals",
-    "competitions/teams/merging.py": "ends merges with a sealed phase",
+    "competitions/teams/endings.py": "ends merges and joining with a sealed phase",
     "competitions/api/serializers/competitions.py": "publishes that a phase is sealed",
 }
 # An organizer's settings on outputs, likewise.
