@@ -80,7 +80,7 @@ def test_an_authenticator_app_is_enrolled_and_asked_for_at_the_next_sign_in(new_
     page.get_by_label("Code").fill(
         codes[0]
     )  # a code of the app is good for one use, and its half minute may not be over
-    visitor.main.get_by_role("button", name="Sign In", exact=True).click()
+    visitor.main.get_by_role("button", name="Sign in", exact=True).click()
     expect(page.locator(".site-nav")).to_contain_text("mia")
 
 

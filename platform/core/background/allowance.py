@@ -27,7 +27,8 @@ def require_allowance(*, asker: str, now: datetime) -> None:
 
 
 def refused_files_left(asker: str, now: datetime) -> int:
-    return max(settings.REFUSED_FILES_PER_DAY - _refused_since(asker, _midnight(now)), 0)
+    limit: int = settings.REFUSED_FILES_PER_DAY
+    return max(limit - _refused_since(asker, _midnight(now)), 0)
 
 
 def _midnight(now: datetime) -> datetime:

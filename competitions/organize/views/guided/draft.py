@@ -208,9 +208,10 @@ SHOWN_ROWS: Final = 8
 def _moment(value: object) -> datetime | None:
     """The date of a form's field, right or not; None where it is no date."""
     try:
-        return Moment(required=False).clean(value)
+        moment: datetime | None = Moment(required=False).clean(value)
     except ValidationError:
         return None
+    return moment
 
 
 def step_preview(draft: CompetitionDraft, step: Step, form: StepForm) -> Mapping[str, object]:

@@ -115,17 +115,22 @@
         labels.push(label);
       });
       labels.sort((one, other) => one.y - other.y);
+      ctx.textAlign = "left";
       ctx.textBaseline = "bottom";
       ctx.lineJoin = "round";
       ctx.lineWidth = 4;
       ctx.strokeStyle = token("surface");
-      let above = -Infinity;
+      const written = [];
       for (const label of labels) {
         const width = ctx.measureText(label.title).width;
-        above = Math.max(label.y + (label.isBeside ? 7 : -6), area.top + 12, above + LABEL_GAP);
         const isLeft = !label.isBeside || label.x + width + 12 > area.right;
-        ctx.textAlign = isLeft ? "right" : "left";
-        const x = isLeft ? Math.max(Math.min(label.x - (label.isBeside ? 10 : 0), area.right), area.left + width) : label.x + 10;
+        const end = Math.max(Math.min(label.x - (label.isBeside ? 10 : 0), area.right), area.left + width);
+        const x = isLeft ? end - width : label.x + 10;
+        let above = Math.max(label.y - (label.isBeside ? 4 : 6), area.top + 12);
+        for (const other of written) {
+          if (x < other.x + other.width && other.x < x + width && above < other.above + LABEL_GAP) above = other.above + LABEL_GAP;
+        }
+        written.push({ x, width, above });
         ctx.strokeText(label.title, x, above);
         ctx.fillStyle = label.colour;
         ctx.fillText(label.title, x, above);
