@@ -126,10 +126,11 @@
         const isLeft = !label.isBeside || label.x + width + 12 > area.right;
         const end = Math.max(Math.min(label.x - (label.isBeside ? 10 : 0), area.right), area.left + width);
         const x = isLeft ? end - width : label.x + 10;
-        let above = Math.max(label.y - (label.isBeside ? 4 : 6), area.top + 12);
-        for (const other of written) {
-          if (x < other.x + other.width && other.x < x + width && above < other.above + LABEL_GAP) above = other.above + LABEL_GAP;
-        }
+        const covers = (y) => written.some((other) => (
+          x < other.x + other.width && other.x < x + width && Math.abs(y - other.above) < LABEL_GAP));
+        const own = Math.max(label.y - (label.isBeside ? 4 : 6), area.top + 12);
+        const places = [0, -1, 1, -2, 2].map((step) => own + step * LABEL_GAP).filter((y) => y >= area.top + 12);
+        const above = places.find((y) => !covers(y)) || own;
         written.push({ x, width, above });
         ctx.strokeText(label.title, x, above);
         ctx.fillStyle = label.colour;
