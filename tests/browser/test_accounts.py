@@ -21,7 +21,7 @@ def test_a_forgotten_password_is_reset_by_mail(new_visitor: NewVisitor, site: Br
     visitor = new_visitor()
     page = visitor.visit("/accounts/login/")
     page.get_by_role("link", name=re.compile("Forgot")).click()
-    page.get_by_label("Email").fill("pia@example.org")
+    page.get_by_label("E-mail").fill("pia@example.org")
     visitor.main.get_by_role("button").click()
     expect(visitor.main).to_contain_text("does not send mail")  # it writes it into files
     page.goto(site.link_mailed_to("pia@example.org", "reset"))

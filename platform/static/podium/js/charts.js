@@ -129,7 +129,7 @@
         const covers = (y) => written.some((other) => (
           x < other.x + other.width && other.x < x + width && Math.abs(y - other.above) < LABEL_GAP));
         const own = Math.max(label.y - (label.isBeside ? 4 : 6), area.top + 12);
-        const places = [0, -1, 1, -2, 2].map((step) => own + step * LABEL_GAP).filter((y) => y >= area.top + 12);
+        const places = [0, -1, 1, -2, 2].map((step) => own + step * (LABEL_GAP + 2)).filter((y) => y >= area.top + 12);
         const above = places.find((y) => !covers(y)) || own;
         written.push({ x, width, above });
         ctx.strokeText(label.title, x, above);
