@@ -132,7 +132,7 @@ class Visit:
         return next(iter(self.open_phases), self.phases[-1] if self.phases else None)
 
     def board_phase(self, slug: str | None) -> Phase | None:
-        """The phase of that name; without a name the one that `phase` gives, if its board is not sealed from the reader.
+        """The phase of that name; without a name, the one that `phase` gives if the reader may see its board.
 
         Else another open one whose board they may see, else the last such that has begun.
         """
@@ -211,7 +211,7 @@ class Visit:
 
     @cached_property
     def worker_is_silent(self) -> bool:
-        """No worker of the queue was heard of lately, and no cluster's launcher that starts one. For a team's pages."""
+        """No worker of the queue was heard of lately, nor a launcher; known on a team's pages alone."""
         seen_at, queue = self.facts.worker_seen_at, self.competition.queue
         is_silent = seen_at is None or (self.now - seen_at).total_seconds() > WORKER_SILENT_AFTER_S
         if not is_silent or queue.is_paused:

@@ -21,7 +21,7 @@ def test_a_forgotten_password_is_reset_by_mail(new_visitor: NewVisitor, site: Br
     visitor = new_visitor()
     page = visitor.visit("/accounts/login/")
     page.get_by_role("link", name=re.compile("Forgot")).click()
-    page.get_by_label("Email").fill("pia@example.org")
+    page.get_by_label("E-mail").fill("pia@example.org")
     visitor.main.get_by_role("button").click()
     expect(visitor.main).to_contain_text("does not send mail")  # it writes it into files
     page.goto(site.link_mailed_to("pia@example.org", "reset"))
@@ -80,7 +80,7 @@ def test_an_authenticator_app_is_enrolled_and_asked_for_at_the_next_sign_in(new_
     page.get_by_label("Code").fill(
         codes[0]
     )  # a code of the app is good for one use, and its half minute may not be over
-    visitor.main.get_by_role("button", name="Sign In", exact=True).click()
+    visitor.main.get_by_role("button", name="Sign in", exact=True).click()
     expect(page.locator(".site-nav")).to_contain_text("mia")
 
 

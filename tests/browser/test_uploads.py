@@ -185,7 +185,7 @@ def test_another_choice_takes_the_two_ways_on_back(new_visitor: NewVisitor, big_
     anyway = page.get_by_role("button", name="Send as predictions all the same")
     expect(anyway).to_be_visible()
     anyway.click()
-    expect(page.locator("[data-upload-error]")).to_contain_text("must be called")
+    expect(page.locator("[data-upload-error]")).to_contain_text("this phase takes an .npz file named")
     expect(anyway).to_be_hidden()
 
 

@@ -108,7 +108,7 @@ def check(predictions: Path) -> None:
 
 
 def main(argv: list[str]) -> int:
-    """Exit status 0 when predictions are in place; else 1 or, with a refusal, 65, and a sentence on stderr."""
+    """Exit status 0 when predictions are in place; else a sentence on stderr, and 1 or a refusal's 65."""
     submission, input_data, output = (Path(argument) for argument in argv)
     split = json.loads((input_data / "split.json").read_text())
     predictions = output / str(split["predictions"])

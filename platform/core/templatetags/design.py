@@ -37,7 +37,7 @@ def mail_words(text: str) -> str:
     >>> mail_words("The following email addresses")
     'The following e-mail addresses'
     """
-    return re.sub(r"\b([Ee])mail\b", r"\1-mail", text)
+    return re.sub(r"\b([Ee])mail\b", r"\1-mail", str(text))
 
 
 @register.filter

@@ -208,6 +208,11 @@ def test_a_sample_with_other_ids_is_refused_to_the_host(guided: Guided, sample: 
     assert words in guided.answer("columns", targets=["price"]).content.decode()
 
 
+def test_a_column_that_tells_training_rows_from_test_rows_is_noticed(guided: Guided) -> None:
+    guided.attach("id,price,set\n1,10,train\n2,20,test\n3,30,train\n")
+    assert "The column “set” tells training rows from test rows." in guided.page("steps/columns/")
+
+
 def test_test_data_that_tell_the_answers_are_refused(guided: Guided) -> None:
     guided.attach(SOLUTION)
     guided.attach("id,price\n1,2\n", role="test", name="test.csv")

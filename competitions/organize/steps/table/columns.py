@@ -16,6 +16,9 @@ from scoring.tables.choices import metrics_for
 from scoring.tables.previews import ColumnDocument, TablePreview
 from scoring.tables.reading.file_types import join_values
 
+TRAINING: Final = {"train", "training"}
+OTHER_SETS: Final = {"test", "testing", "valid", "validation", "val", "dev"}
+
 
 class ColumnsForm(StepForm):
     id_column = forms.ChoiceField(label="Id", help_text="Rows are matched by it, in any order.")
@@ -177,6 +180,16 @@ def column_shapes(draft: CompetitionDraft, targets: Sequence[str]) -> list[dict[
         {"column": columns[name], "bars": shapes[name], "most": max((count for _, count in shapes[name]), default=1)}
         for name in chosen
     ]
+
+
+def set_column(draft: CompetitionDraft) -> str:
+    """The name of a column that tells training rows from test rows; empty without one."""
+    solution = solution_preview(draft)
+    for name, bars in (solution["shapes"] if solution is not None else {}).items():
+        values = {label.lower() for label, _ in bars}
+        if len(values) > 1 and values & TRAINING and values <= TRAINING | OTHER_SETS:
+            return str(name)
+    return ""
 
 
 COLUMNS: Final = Step(

@@ -22,7 +22,7 @@ from competitions.organize.steps.common import Moment
 from competitions.organize.steps.dataset import dataset_facts
 from competitions.organize.steps.paths import PAGES, draft_path, find_slot, find_step, first_open, is_done, step_rail
 from competitions.organize.steps.step import FileSlot, Step, StepForm, bound
-from competitions.organize.steps.table.columns import column_shapes
+from competitions.organize.steps.table.columns import column_shapes, set_column
 from competitions.organize.steps.table.data import sample_preview, solution_preview
 from competitions.organize.steps.table.metric import MetricForm
 from competitions.organize.steps.table.predictions import PREDICTIONS
@@ -208,9 +208,10 @@ SHOWN_ROWS: Final = 8
 def _moment(value: object) -> datetime | None:
     """The date of a form's field, right or not; None where it is no date."""
     try:
-        return Moment(required=False).clean(value)
+        moment: datetime | None = Moment(required=False).clean(value)
     except ValidationError:
         return None
+    return moment
 
 
 def step_preview(draft: CompetitionDraft, step: Step, form: StepForm) -> Mapping[str, object]:
@@ -230,7 +231,7 @@ def step_preview(draft: CompetitionDraft, step: Step, form: StepForm) -> Mapping
     if step.slug == "pages":
         context["texts"] = {name: values[f"{name}_text"] or "" for name in PAGES}
     if step.slug == "columns":
-        context["targets"] = column_shapes(draft, values.get("targets") or [])
+        context |= {"targets": column_shapes(draft, values.get("targets") or []), "set_column": set_column(draft)}
     if isinstance(form, MetricForm):
         context["chosen"] = form.chosen()
     if step.slug == PREDICTIONS.slug:

@@ -156,7 +156,7 @@ def _detail_context(request: HttpRequest, submission: Submission, reader: Reader
 
 
 def _cancelled_by(submission: Submission) -> str:
-    """Who cancelled it, where the history says so: a member by name, or the organizers."""
+    """Name whoever cancelled it, where the history says so: a member, or the organizers."""
     moves = RunEvent.objects.filter(run__submission=submission, target=State.CANCELLED).order_by("pk")
     kind, _, name = (moves.values_list("actor", flat=True).first() or "").partition(":")
     return {"user": name, "organizer": "the organizers"}.get(kind, "")

@@ -115,17 +115,23 @@
         labels.push(label);
       });
       labels.sort((one, other) => one.y - other.y);
+      ctx.textAlign = "left";
       ctx.textBaseline = "bottom";
       ctx.lineJoin = "round";
       ctx.lineWidth = 4;
       ctx.strokeStyle = token("surface");
-      let above = -Infinity;
+      const written = [];
       for (const label of labels) {
         const width = ctx.measureText(label.title).width;
-        above = Math.max(label.y + (label.isBeside ? 7 : -6), area.top + 12, above + LABEL_GAP);
         const isLeft = !label.isBeside || label.x + width + 12 > area.right;
-        ctx.textAlign = isLeft ? "right" : "left";
-        const x = isLeft ? Math.max(Math.min(label.x - (label.isBeside ? 10 : 0), area.right), area.left + width) : label.x + 10;
+        const end = Math.max(Math.min(label.x - (label.isBeside ? 10 : 0), area.right), area.left + width);
+        const x = isLeft ? end - width : label.x + 10;
+        const covers = (y) => written.some((other) => (
+          x < other.x + other.width && other.x < x + width && Math.abs(y - other.above) < LABEL_GAP));
+        const own = Math.max(label.y - (label.isBeside ? 4 : 6), area.top + 12);
+        const places = [0, -1, 1, -2, 2].map((step) => own + step * (LABEL_GAP + 2)).filter((y) => y >= area.top + 12);
+        const above = places.find((y) => !covers(y)) || own;
+        written.push({ x, width, above });
         ctx.strokeText(label.title, x, above);
         ctx.fillStyle = label.colour;
         ctx.fillText(label.title, x, above);
