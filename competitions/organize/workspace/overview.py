@@ -26,7 +26,7 @@ from competitions.runs.queue.positions import queue_wait
 from competitions.runs.services import unstarted_submissions
 from competitions.submissions.models import Submission
 from competitions.submissions.states import HELD, ORGANIZERS_OWN, Reason, State
-from competitions.teams.models import Registration, Team
+from competitions.teams.models import Registration
 from competitions.web.presentation.charts import baseline_levels, score_chart
 from competitions.web.templatetags.podium import ago
 from core.design.charts import Axis, Chart, Point, Series, Tone
@@ -132,11 +132,10 @@ def competition_numbers(
         submitted=Sum("submitted"), scored=Sum("scored")
     )
     week = sum(day.submitted for day in days if day.day > (now - timedelta(days=7)).date())
-    teams = Team.objects.filter(competition=competition, merged_into=None, is_baseline=False).count()
     queued = Run.objects.filter(submission__phase__competition=competition, state=State.QUEUED)
     waiting = queued[:MOST_RUNS].count()
     return [
-        ("Teams", f"{teams:,}"),
+        ("Teams", f"{competition.team_count:,}"),
         ("Submissions", f"{total['submitted'] or 0:,}"),
         ("Submissions, last 7 days", f"{week:,}"),
         ("Scored", f"{total['scored'] or 0:,}"),
