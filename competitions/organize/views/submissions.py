@@ -89,7 +89,7 @@ def _act(request: HttpRequest, competition: Competition) -> HttpResponse:
         context = {"action": action, "words": words, "cost": bulk_cost(chosen), "chosen": chosen, "queues": queues}
         return render_page(request, competition, "organize/workspace/confirm.html", context, tab="submissions")
     done, refused = act_on(
-        chosen, action, reason=values["reason"], queue=values["queue"], actor=_actor(request), now=timezone.now()
+        chosen, action, reason=values["reason"], queue=values["queue"], by=person(request), now=timezone.now()
     )
     for sentence in refused:
         messages.warning(request, sentence)
@@ -102,7 +102,7 @@ def start(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Start one submission that waits for the organizers."""
     sent = Submission.objects.filter(phase__competition=managed_competition(request, slug))
     submission = get_object_or_404(sent.select_related("phase__competition"), pk=pk)
-    submission_start(submission=submission, actor=_actor(request), now=timezone.now())
+    submission_start(submission=submission, by=person(request), now=timezone.now())
     messages.success(request, f"Submission #{pk} was started.")
     return redirect("organize:submissions", slug)
 
