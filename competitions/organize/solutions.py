@@ -34,9 +34,6 @@ log = structlog.get_logger(__name__)
 SOLUTION_JOB: Final = "new-solution"
 FILE_NAME: Final = "reference_data.zip"
 REASON: Final = "The solution had faults, which are corrected."  # public once it is applied; organizers say more there
-OURS: Final = (
-    "It could not be read because of an error on our side; the administrators find it in the log. Upload it again."
-)
 State = NewSolution.State
 
 
@@ -165,7 +162,7 @@ SOLUTION: Final = jobs.Job(
 def _compare(solution: NewSolution, claimed: Claim) -> None:
     """Store what differs, and the reference data with the new solution; or the fault."""
     if solution.attempts > settings.BACKGROUND_ATTEMPTS:
-        claimed.release(state=State.FAILED, fault=OURS)
+        claimed.release(state=State.FAILED, fault=jobs.OUR_ERROR)
         return
     with tempfile.TemporaryDirectory(prefix="solution-") as folder:
         target = Path(folder) / "reference.zip"
