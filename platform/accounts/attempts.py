@@ -17,6 +17,7 @@ from django.core.cache import cache
 
 from accounts.models import User
 from core.refusals import Refusal
+from files.text import quantity
 
 IPV6_PREFIX: Final = 64  # what one household or one rented server has
 
@@ -41,7 +42,7 @@ class TooManyAttempts(Refusal):
     def __init__(self, wait_s: int) -> None:
         minutes = -(-wait_s // 60)
         super().__init__(
-            f"Too many wrong passwords came from your network address. Try again in {minutes} minute{'' if minutes == 1 else 's'}.",
+            f"Too many wrong passwords came from your network address. Try again in {quantity(minutes, 'minute')}.",
             retry_after_s=wait_s,
         )
 

@@ -27,6 +27,7 @@ from competitions.organize.workspace.submissions import (
 from competitions.runs.services import bulk_cost, submission_start, unstarted_submissions, waiting_start
 from competitions.submissions.models import Dataset, Submission
 from competitions.web.forms import cleaned
+from files.text import quantity
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -113,7 +114,7 @@ def start_waiting(request: HttpRequest, slug: str) -> HttpResponse:
     competition = managed_competition(request, slug)
     started, waiting = waiting_start(competition=competition, actor=_actor(request), now=timezone.now())
     more = f" {waiting} still wait{'s' if waiting == 1 else ''}: press again." if waiting else ""
-    messages.success(request, f"{started} submission{'' if started == 1 else 's'} started.{more}")
+    messages.success(request, f"{quantity(started, 'submission')} started.{more}")
     return redirect("organize:submissions", competition.slug)
 
 
@@ -123,5 +124,5 @@ def dataset_rerun(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     sent = Submission.objects.filter(phase__competition=managed_competition(request, slug))
     dataset = get_object_or_404(Dataset, submission=get_object_or_404(sent, pk=pk))
     count = cells_rerun(dataset=dataset, actor=_actor(request), now=timezone.now())
-    messages.success(request, f"{count} failed run{'' if count == 1 else 's'} queued again.")
+    messages.success(request, f"{quantity(count, 'failed run')} queued again.")
     return redirect("web:submission", pk)

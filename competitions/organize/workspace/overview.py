@@ -30,6 +30,7 @@ from competitions.teams.models import Registration
 from competitions.web.presentation.charts import baseline_levels, score_chart
 from competitions.web.templatetags.podium import ago
 from core.design.charts import Axis, Chart, Point, Series, Tone
+from files.text import quantity
 
 DAYS: Final = 28
 MOST_COUNTED: Final = 100  # of what waits for somebody: more is not told apart
@@ -96,16 +97,16 @@ def _waiting_rows(competition: Competition, now: datetime) -> Iterator[Attention
         reason__in=ORGANIZERS_OWN, finished_at__gte=now - timedelta(days=7), rescores=None
     )
     if count := recent.filter(phase__competition=competition)[:MOST_COUNTED].count():
-        failed = f"{_count_words(count, 'submission')} of this week failed by the competition's own setup."
+        failed = f"{_at_least(count, 'submission')} of this week failed by the competition's own setup."
         yield Attention(f"{failed} Fix it, and run them again.", listed("submissions", "failed"), "See them")
     if count := unstarted_submissions(competition)[:MOST_COUNTED].count():
         wait, them = ("waits", "it") if count == 1 else ("wait", "them")
-        text = f"{_count_words(count, 'submission')} {wait} for you to start {them}."
+        text = f"{_at_least(count, 'submission')} {wait} for you to start {them}."
         yield Attention(text, listed("submissions", State.UNSTARTED), "Start")
     waiting = Registration.objects.filter(competition=competition, state=Registration.State.PENDING)
     if count := waiting[:MOST_COUNTED].count():
         wait = "waits" if count == 1 else "wait"
-        text = f"{_count_words(count, 'person', 'people')} {wait} for you to approve their registration."
+        text = f"{_at_least(count, 'person', 'people')} {wait} for you to approve their registration."
         yield Attention(text, listed("registrations", "pending"), "Decide")
 
 
@@ -119,9 +120,10 @@ def _gpu_hours(competition: Competition, now: datetime) -> Iterator[Attention]:
     yield Attention(text, reverse("organize:usage", args=[competition.slug]), "See what used them")
 
 
-def _count_words(count: int, singular: str, several: str = "") -> str:
-    name = singular if count == 1 else several or f"{singular}s"
-    return f"{count}{' or more' if count == MOST_COUNTED else ''} {name}"
+def _at_least(count: int, singular: str, plural: str = "") -> str:
+    """The quantity, of which no more than `MOST_COUNTED` were counted."""
+    words = quantity(count, singular, plural)
+    return words.replace(" ", " or more ", 1) if count == MOST_COUNTED else words
 
 
 def competition_numbers(
@@ -182,7 +184,7 @@ def _submissions(days: Sequence[CompetitionDay]) -> Chart:
     return _bars(
         "submissions-a-day",
         "Submissions a day",
-        f"{total:,} submission{'' if total == 1 else 's'} in these four weeks, {scored:,} of them scored.",
+        f"{quantity(total, 'submission')} in these four weeks, {scored:,} of them scored.",
         Axis("Submissions", "count"),
         _daily(days, lambda day: day.submitted, _whole, "other", "Received"),
         _daily(days, lambda day: day.scored, _whole, "own", "Scored"),

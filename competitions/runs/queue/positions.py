@@ -20,6 +20,7 @@ from competitions.runs.models import Run, RunEvent, TeamTurn
 from competitions.runs.queue.matching import able_workers
 from competitions.runs.queue.ranking import WaitingTeam, hand_outs
 from competitions.submissions.states import FINAL, HELD, State
+from files.text import quantity
 
 LATELY: Final = 50  # ended runs that the estimate is made of
 ENOUGH: Final = 3
@@ -165,7 +166,7 @@ def unserved_queues(now: datetime) -> Iterator[str]:
     queues = list(Queue.objects.filter(Exists(waiting), ~Exists(workers), is_paused=False))
     coming = expected_nodes(queues, now=now) if queues else {}
     if count := sum(queue.pk not in coming for queue in queues):
-        yield f"workers: runs wait on {count} queue{'' if count == 1 else 's'} with no worker that responds"
+        yield f"workers: runs wait on {quantity(count, 'queue')} with no worker that responds"
 
 
 def _recent_times(queue_id: int) -> list[float]:
