@@ -24,7 +24,7 @@ IPV6_PREFIX: Final = 64  # what one household or one rented server has
 
 @dataclass(frozen=True)
 class Limit:
-    """So many wrong passwords within a period."""
+    """A number of attempts within a period."""
 
     amount: int
     period_s: int
@@ -60,7 +60,7 @@ class Counter:
         return f"sign-in:{self.limit.period_s}:{int(time.time()) // self.limit.period_s}:{digest}"
 
     def count(self) -> int:
-        """So many so far."""
+        """The number counted so far."""
         return int(cache.get(self._key, 0))
 
     def add(self, number: int) -> int:

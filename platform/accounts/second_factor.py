@@ -30,7 +30,8 @@ SECOND_FACTOR_REQUIRED: Final = RefusalKind(
 def lacks_second_factor(user: object, path: str = "") -> bool:
     """True while the account has to turn on a second factor first.
 
-    Staff need one for every page, others for those of organizers. Robots have only tokens, and an account of a public demo can do nothing.
+    Staff need one for every page, others for those of organizers. Service accounts have only tokens, and an account of a public demo can do
+    nothing.
     """
     if not settings.REQUIRE_STAFF_MFA or not isinstance(user, User) or user.is_robot or is_demo_account(user):
         return False
