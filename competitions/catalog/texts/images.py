@@ -45,7 +45,7 @@ def image_request(
     Competition.objects.select_for_update(no_key=True).get(pk=competition.pk)  # those that come at once take turns
     if place == ImageUpload.Place.PAGE:
         _require_room(competition, file, name)
-    if _shown_at_once(competition, place, file, name):
+    if _show_known(competition, place, file, name):
         return
     upload, _ = ImageUpload.objects.update_or_create(
         competition=competition,
@@ -66,8 +66,8 @@ def _require_room(competition: Competition, file: StoredFile, name: str) -> None
         raise IMAGES_FULL()
 
 
-def _shown_at_once(competition: Competition, place: ImageUpload.Place, file: StoredFile, name: str) -> bool:
-    """True for a file that this site wrote: such an image of a page has its size on record."""
+def _show_known(competition: Competition, place: ImageUpload.Place, file: StoredFile, name: str) -> bool:
+    """Show a file that this site wrote, as its size on record tells; False for any other."""
     twin = PageImage.objects.filter(file=file, width__isnull=False).first() if place == ImageUpload.Place.PAGE else None
     if twin is not None:
         _show(competition, place, name, {key: getattr(twin, key) for key in ("file", "small", "width", "height")})
@@ -121,7 +121,7 @@ def image_import(
     """
     if place == ImageUpload.Place.PAGE:
         _require_room(competition, file, name)
-    if _shown_at_once(competition, place, file, name):
+    if _show_known(competition, place, file, name):
         return
     image, fault = encode_image(file, SIZES[place], is_wanted=lambda: True)
     if image:
