@@ -12,7 +12,7 @@ from competitions.factsheets.models import Question, questions_changed
 
 @transaction.atomic
 def save_question(question: Question) -> Question:
-    """Write a question, new or changed, and tell the boards that show answers. Raises `ValidationError` by field."""
+    """Write a question, new or changed, and tell the boards. Raises `ValidationError` by field."""
     question.full_clean()
     changes_boards = _concerns_boards(question)
     question.save()
@@ -23,7 +23,7 @@ def save_question(question: Question) -> Question:
 
 
 def _concerns_boards(question: Question) -> bool:
-    """True where it is on the boards or was, or where one is whose place it takes or gives back: that of its key."""
+    """True where it is or was on boards, or one of its key is, whose place it takes or gives back."""
     questions = Question.objects.filter(competition=question.competition_id)
     keys = {question.key, *questions.filter(pk=question.pk).values_list("key", flat=True)}
     return question.is_on_board or questions.filter(key__in=keys, is_on_board=True).exists()

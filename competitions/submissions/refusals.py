@@ -217,7 +217,7 @@ NOT_A_DATASET: Final = RefusalKind(
 DATASET_WITHDRAWN: Final = RefusalKind(
     409,
     "dataset_withdrawn",
-    "This dataset was withdrawn, and does not come back. Submit it anew, as far as your team has places left.",
+    "This dataset was withdrawn, and does not come back. Submit it again if your team has places left.",
 )
 
 STAYS_AFTER_THE_END: Final = RefusalKind(

@@ -103,7 +103,7 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     Reason.FILE_INVALID: ReasonInfo(
         Blame.PARTICIPANT,
         False,
-        "Nothing was run, and it cost no quota. Fix the file and submit it again; a team may have only so many refused files a day.",
+        "Nothing was run, and it cost no quota. Fix the file and submit it again; the number of refused files a day is limited.",
     ),
     Reason.SCORING_ERROR: ReasonInfo(
         Blame.ORGANIZER,

@@ -188,7 +188,7 @@ def _name_personal_team(team: Team, name: str) -> Team:
 
 @transaction.atomic
 def join_alone(*, user: User, competition: Competition, now: datetime) -> Team | None:
-    """A team at once, named after them, for who is not invited. Raises `NOT_REGISTERED` and its kin."""
+    """Give a person who has no invitation a team of one. Raises `NOT_REGISTERED` and its kin."""
     invited = Invitation.objects.filter(
         user=user, team__competition=competition, state=Invitation.State.OPEN, expires_at__gt=now
     )
@@ -417,7 +417,7 @@ def member_remove(*, team: Team, user: User) -> None:
 
 
 def counted_teams() -> QuerySet[Team]:
-    """The teams that a competition's number of teams counts: no baselines, and none that was merged into another."""
+    """The teams that the number of teams counts: no baselines, and none merged into another."""
     return Team.objects.filter(merged_into=None, is_baseline=False)
 
 
