@@ -18,7 +18,7 @@ help: ## List the targets
 demo: ## A running site with a small competition; CHECK=1: exit 0 once every baseline is scored as expected; DEMO=ogb-lsc: another; TEAMS=0: no simulated teams; PORT=9000
 	@scripts/demo.sh $(if $(filter-out 0 no false,$(CHECK)),--check) $(if $(DEMO),--content $(DEMO)) $(if $(TEAMS),--teams $(TEAMS)) $(if $(PORT),--port $(PORT))
 
-test: ## Everything on real parts: lint, unit, functional, integration, client, deployment, hostile, faults, cluster, browser; SUITES="lint unit" for some
+test: ## Everything on real parts; SUITES="lint unit" for some of the suites that scripts/suites.py names
 	@scripts/test.sh $(SUITES)
 
 test-unit: ## Unit tests and doctests alone: no services, no Docker

@@ -124,6 +124,15 @@ def free_name(base: str, taken: Collection[str], join: str = "-") -> str:
     return next(name for name in names if name not in taken)
 
 
+def quantity(number: int, singular: str, plural: str = "") -> str:
+    """The number with its noun, whose plural ends in s unless it is given.
+
+    >>> quantity(1, "row"), quantity(2000, "row"), quantity(2, "person", "people")
+    ('1 row', '2,000 rows', '2 people')
+    """
+    return f"{number:,} {singular if number == 1 else plural or f'{singular}s'}"
+
+
 def on_one_line(text: str) -> str:
     r"""The text with a blank for each control character.
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs one suite on a machine that is prepared: lint, unit, functional, integration, client, deployment, hostile, faults, cluster or browser. scripts/test.sh calls it.
+# Runs one suite on a machine that is prepared; scripts/suites.py calls it, and has their names.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -1,6 +1,6 @@
 """Runs suites of Podium side by side, and ends with a line for each; 1 when one of them failed.
 
-    .venv/bin/python scripts/suites.py SUITE...
+    .venv/bin/python scripts/suites.py [SUITE...]    all, if none is named
 
 Most suites wait more than they compute. So four run at a time (`PODIUM_SUITES_AT_ONCE`; 1 for one suite after the other), as
 soon as the machine has what they need. Beside them run those that compute alone, one after the other, at a low priority: they
@@ -28,6 +28,7 @@ PREPARING = {"machine": "scripts/machine.sh", "images": "scripts/stack.sh"}
 SAY_EVERY_S = 60.0
 PATIENCE_S = 60.0  # for what was interrupted to stop its servers and containers
 INTERRUPTED = 130
+UNKNOWN = 2
 
 
 @dataclass
@@ -189,13 +190,16 @@ def interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def main(names: Sequence[str]) -> int:
-    """Run the suites that are named."""
+    """Run the suites that are named, or all; 2 for a name that no suite has."""
+    if unknown := set(names) - set(SUITES):
+        say(f"test: no suite is called {', '.join(sorted(unknown))}; there are {', '.join(SUITES)}")
+        return UNKNOWN
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, interrupt)  # also where a shell started us with SIGINT ignored
     at_once = int(os.environ.get("PODIUM_SUITES_AT_ONCE", "4"))
     logs = REPOSITORY / "var" / "suites"
     logs.mkdir(parents=True, exist_ok=True)
-    suites = Suites(names, at_once=at_once, logs=logs, command=command)
+    suites = Suites(names or SUITES, at_once=at_once, logs=logs, command=command)
     try:
         return suites.run()
     except KeyboardInterrupt:

@@ -92,15 +92,14 @@ def run_call(work: Callable[[], Any] | Call, bounds: Bounds, **watch: Any) -> An
 def one_interpreter_for_calls() -> Iterator[None]:
     """Tables, replicates, gaps and images are read in one other interpreter, not each in a new one."""
     from competitions.bundles import unpacking
-    from competitions.catalog.texts import images
-    from competitions.discussions import images as post_images
     from competitions.leaderboards.uncertainty import reading
     from competitions.organize.tables import program
+    from competitions.resources import images
     from competitions.runs import checks
     from competitions.winners import gaps
 
     with ExitStack() as patches:
-        for module in (reading, program, gaps, images, post_images, unpacking, checks):
+        for module in (reading, program, gaps, images, unpacking, checks):
             patches.enter_context(mock.patch.object(module, "run_bounded", run_call))
         yield
 

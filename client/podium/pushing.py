@@ -1,5 +1,6 @@
 """Competitions as code: a folder is sent to a site and applied, or written from the live one."""
 
+import hashlib
 import os
 import re
 import shutil
@@ -155,12 +156,9 @@ class Pull:
             source, target = unpacked, target.with_suffix("")
         self._moves.append((source, target))
 
-    def _is_packed(self, folder: Path, file: DocumentFile) -> bool:
-        content = packed(folder)
-        target = self._fetched / "packed.zip"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
-        return file_digest(target) == file.sha256
+    @staticmethod
+    def _is_packed(folder: Path, file: DocumentFile) -> bool:
+        return hashlib.sha256(packed(folder)).hexdigest() == file.sha256
 
     def _name_folder(self, path: str) -> None:
         """Have the YAML name the folder in place of the zip. The site writes each value at the end of a line."""
@@ -197,7 +195,7 @@ def _is_hidden(target: Path, folder: Path) -> bool:
     return any(part.startswith(".") for part in target.relative_to(folder).parts)
 
 
-def exported(
+def fetch_export(
     site: Site, slug: str, folder: Path, *, with_files: bool, bars: Bars, notify: Notify
 ) -> tuple[Path, Export]:
     """Have the competition written as a zip and fetch it; returns its path and what the site says of it.

@@ -21,7 +21,7 @@ BY_TOOL: Final = "podium.by_tool"  # in the WSGI environment of a call that an a
 
 
 class TokenAuthentication(BaseAuthentication):
-    """Accepts `Bearer` and, as robots of other platforms send it, `Token`."""
+    """Accepts `Bearer` and, as clients of other platforms send it, `Token`."""
 
     keyword = "Bearer"
 

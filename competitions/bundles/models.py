@@ -1,4 +1,4 @@
-"""Imports, exports and pushes of bundles, so that a browser or a robot can ask for their progress."""
+"""Imports, exports and pushes of bundles, so that a browser or a client can ask for their progress."""
 
 from django.conf import settings
 from django.db import models

@@ -99,7 +99,7 @@ def organizer_remove(*, organizer: CompetitionOrganizer) -> None:
     organizer.delete()
 
 
-def organizer_sees_sealed(*, organizer: CompetitionOrganizer, sees: bool, by: User) -> None:
+def organizer_set_sealed_right(*, organizer: CompetitionOrganizer, sees: bool, by: User) -> None:
     """Give or take the right to see sealed scores. Raises `ADMINISTRATORS_ONLY`."""
     if not by.is_superuser:
         raise ADMINISTRATORS_ONLY()

@@ -1,4 +1,4 @@
-"""Signed addresses of files: robots put uploads to them and fetch files from them without a header."""
+"""Signed addresses of files: clients put uploads to them and fetch files from them without a header."""
 
 from typing import Any, Final
 

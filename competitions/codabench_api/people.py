@@ -1,4 +1,4 @@
-"""Robots as people of the site: a token for user name and password, a registration and a team of one."""
+"""Accounts of clients: a token for user name and password, a registration and a team of one."""
 
 import base64
 from datetime import UTC, datetime, timedelta
@@ -35,7 +35,7 @@ WRONG_PASSWORD: Final = RefusalKind(
 SECOND_FACTOR_NEEDED: Final = RefusalKind(
     403,
     "second_factor_needed",
-    "This account signs in with a second factor, which a robot cannot give. Make an API token in your profile instead.",
+    "This account signs in with a second factor, which a script cannot give. Make an API token in your profile instead.",
 )
 
 

@@ -1,4 +1,4 @@
-"""Files of robots: datasets, uploads to a signed address, imports, and waiting for them."""
+"""Files of clients: datasets, uploads to a signed address, imports, and waiting for them."""
 
 import threading
 import time

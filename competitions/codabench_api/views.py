@@ -283,7 +283,7 @@ def states_called(word: str) -> list[State]:
 
 
 def _kind(phase: Phase) -> Kind:
-    """The kind of a robot's submission, which an upload does not say: the first that the phase takes."""
+    """The kind of a client's submission, which an upload does not say: the first that the phase takes."""
     kinds = phase.accepted_kinds
     return Kind(kinds[0]) if kinds else Kind.PREDICTION
 

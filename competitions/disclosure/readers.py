@@ -55,7 +55,8 @@ class Reader:
             return False
         if not self.rights[phase.competition_id]:
             return phase.competition.is_trial
-        return self.once(("sealed_right_used", phase.pk), lambda: sealed_right_used(self.user, phase, self.now))
+        self.once(("sealed use", phase.pk), lambda: record_sealed_use(self.user, phase, self.now))
+        return True
 
     def once(self, question: Hashable, answer: Callable[[], Answer]) -> Answer:
         """The answer that was given before in this request, else this one."""
@@ -69,11 +70,10 @@ def reader_for(user: User | AnonymousUser, now: datetime | None = None, *, as_me
     return Reader(user, now or timezone.now(), as_member=as_member)
 
 
-def sealed_right_used(user: User | AnonymousUser, phase: Phase, now: datetime) -> bool:
-    """Put on record that sealed scores of the phase were shown to this person; always True."""
+def record_sealed_use(user: User | AnonymousUser, phase: Phase, now: datetime) -> None:
+    """Put on record that sealed scores of the phase were shown to this person."""
     use, created = SealedUse.objects.get_or_create(
         phase=phase, user_id=user.pk or 0, day=now.astimezone(UTC).date(), defaults={"first_at": now, "last_at": now}
     )
     if not created:
         SealedUse.objects.filter(pk=use.pk).update(uses=F("uses") + 1, last_at=now)
-    return True

@@ -28,7 +28,7 @@ def follow_topic(*, user: User, topic: Topic) -> None:
 
 
 def follow_set(*, user: User, competition: Competition, topic: Topic | None, is_on: bool) -> None:
-    """Follow, or follow no longer: a topic, or (None) all new topics."""
+    """Follow or unfollow a topic, or all new topics (None)."""
     Subscription.objects.update_or_create(
         user=user, topic=topic, competition=competition, defaults={"is_on": is_on, "waits": False}
     )

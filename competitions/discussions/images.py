@@ -1,9 +1,7 @@
 """Images in posts: written anew as those of pages are, and shown to those who see the post."""
 
 import re
-import tempfile
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Final
 from uuid import UUID
 
@@ -14,20 +12,18 @@ from accounts.models import User
 from competitions.catalog.models import Competition
 from competitions.discussions.models import Post, PostImage
 from competitions.discussions.refusals import TOO_MANY_IMAGES
+from competitions.resources.images import encode_image
 from competitions.resources.models import StoredFile
-from competitions.resources.storage import local_copy, store_path
 from core.background import jobs
-from core.background.bounded import Bounds, Call, OverBounds, Stopped, run_bounded
-from core.background.rows import RENEWALS, Claim, claims
+from core.background.bounded import Stopped
+from core.background.rows import Claim, claims
 from files.markup.sanitizing import SMALL_WIDTH
 
 JOB: Final = "post-image"
-ENCODE: Final = "competitions.resources.image_encoding:encode"
 SIZES: Final = {"large": 1600, "small": SMALL_WIDTH, "is_lossless": False}
 IMAGES_A_DAY: Final = 20  # of one person
 LEFT_AFTER: Final = timedelta(days=2)  # an image that no post shows goes
 ATTACHED: Final = re.compile(r"attached/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
-OURS: Final = "It could not be read because of an error on our side. Upload it again."
 
 
 def attached_key(source: str) -> UUID | None:
@@ -59,7 +55,7 @@ def images_attach(post: Post) -> None:
 
 
 def waiting_images() -> QuerySet[PostImage]:
-    """Images that somebody must write anew."""
+    """Uploads that wait to be re-encoded."""
     return PostImage.objects.filter(file=None, fault="")
 
 
@@ -67,27 +63,13 @@ def waiting_images() -> QuerySet[PostImage]:
 def image_perform(image: PostImage, claimed: Claim) -> None:
     """Write one image anew, or say why not; nothing when nobody asks for that any more."""
     if image.attempts > settings.BACKGROUND_ATTEMPTS or image.source is None:
-        claimed.release(fault=OURS)
+        claimed.release(fault=jobs.OUR_ERROR)
         return
-    bounds = Bounds(wall_s=60, cpu_s=60, memory_bytes=settings.CHECK_MEMORY_BYTES)
-    with tempfile.TemporaryDirectory(prefix="image-") as folder, local_copy(image.source) as path:
-        work = Call(ENCODE, {"source": str(path), "folder": folder, **SIZES})
-        try:
-            outcome = run_bounded(work, bounds, is_wanted=claimed.renew, every_s=settings.BACKGROUND_LEASE_S / RENEWALS)
-        except Stopped:
-            return
-        except OverBounds as error:
-            outcome = {"fault": f"It took more {error.what} to read than this site allows. Save it smaller."}
-        claimed.release(**_fields(outcome, Path(folder)))
-
-
-def _fields(outcome: dict[str, object], folder: Path) -> dict[str, object]:
-    """The outcome as fields of the row; what was sent is kept no longer."""
-    if "fault" in outcome:
-        return {"fault": str(outcome["fault"]), "source": None}
-    small = store_path(folder / "small.webp") if outcome["has_small"] else None
-    size = {name: outcome[name] for name in ("width", "height")}
-    return {"file": store_path(folder / "large.webp"), "small": small, "source": None, **size}
+    try:
+        fields, fault = encode_image(image.source, SIZES, is_wanted=claimed.renew)
+    except Stopped:
+        return
+    claimed.release(**(fields or {"fault": fault}), source=None)  # what was sent is kept no longer
 
 
 IMAGE: Final = jobs.Job(JOB, waiting=waiting_images, perform=image_perform)

@@ -14,7 +14,7 @@ ROBOTS_WRITE_NOTHING: Final = RefusalKind(
 BANNED: Final = RefusalKind(
     403, "banned", "The organizers have excluded you from writing in this discussion: {reason}", tells=("reason",)
 )
-POST_EMPTY: Final = RefusalKind(422, "post_empty", "The post has no text. Write what you want to say.")
+POST_EMPTY: Final = RefusalKind(422, "post_empty", "The post is empty. Write something first.")
 TITLE_WRONG: Final = RefusalKind(422, "title_wrong", "{detail}")
 POST_TOO_LONG: Final = RefusalKind(
     422,

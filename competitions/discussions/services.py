@@ -147,7 +147,7 @@ def post_show(post: Post, now: datetime) -> None:
 
 
 def count_post(post: Post, change: int) -> None:
-    """Keep the topic's counters: so many shown posts more.
+    """Add to the topic's count of visible posts.
 
     Call under the topic's lock, with the topic read under it.
     """

@@ -12,20 +12,31 @@ from competitions.factsheets.models import Question, questions_changed
 
 @transaction.atomic
 def save_question(question: Question) -> Question:
-    """Write a question, new or changed, and tell who shows answers. Raises `ValidationError` by field."""
+    """Write a question, new or changed, and tell the boards. Raises `ValidationError` by field."""
     question.full_clean()
+    changes_boards = _concerns_boards(question)
     question.save()
     note_questions(question.competition)
-    questions_changed.send(sender=Question, competition=question.competition)
+    if changes_boards:
+        questions_changed.send(sender=Question, competition=question.competition)
     return question
+
+
+def _concerns_boards(question: Question) -> bool:
+    """True where it is or was on boards, or one of its key is, whose place it takes or gives back."""
+    questions = Question.objects.filter(competition=question.competition_id)
+    keys = {question.key, *questions.filter(pk=question.pk).values_list("key", flat=True)}
+    return question.is_on_board or questions.filter(key__in=keys, is_on_board=True).exists()
 
 
 @transaction.atomic
 def delete_question(question: Question) -> None:
     """Delete a question; answers that were given stay with their submissions."""
+    changes_boards = _concerns_boards(question)
     question.delete()
     note_questions(question.competition)
-    questions_changed.send(sender=Question, competition=question.competition)
+    if changes_boards:
+        questions_changed.send(sender=Question, competition=question.competition)
 
 
 def note_questions(competition: Competition) -> None:

@@ -194,7 +194,7 @@ def commitment_manifest(commitment: Commitment) -> manifest.Manifest:
 
 
 def _published(commitment: Commitment) -> manifest.Amended:
-    """The document of then with the amendments since."""
+    """The document as committed, with all amendments since."""
     amendments: list[manifest.Amendment] = [
         {
             "number": amendment.number,

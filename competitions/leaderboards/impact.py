@@ -19,6 +19,7 @@ from competitions.runs.models import Run
 from competitions.submissions.models import Submission
 from competitions.submissions.states import State
 from competitions.teams.models import Team
+from files.text import quantity
 
 LATEST = 50  # scored submissions of a phase that tell which keys their scores have
 
@@ -47,7 +48,7 @@ def agents_move(phase: Phase, changes: Mapping[str, object], now: datetime) -> I
     moved = (
         Submission.objects.filter(phase=phase, status=State.FINISHED, is_smoke=False).exclude(agent_model="").count()
     )
-    count = f"{moved} scored submission{'' if moved == 1 else 's'} of agents"
+    count = f"{quantity(moved, 'scored submission')} of agents"
     if changes["agents"] != Agents.OWN_BOARD:
         yield f"Agents and people share the boards again: {count} so far. All boards of the phase are ranked again."
         return
@@ -64,7 +65,7 @@ def freeze_moves(board: Leaderboard, changes: Mapping[str, datetime | None], now
         yield "The freeze ends: everything that stayed off comes on the board."
         return
     later = Submission.objects.filter(phase=board.phase_id, received_at__gte=freeze_at).count()
-    count = f"{later} submission{'' if later == 1 else 's'} so far" if later else "none so far"
+    count = f"{quantity(later, 'submission')} so far" if later else "none so far"
     yield f"What is received from {freeze_at:%Y-%m-%d %H:%M} UTC on stays off the board: {count}."
 
 

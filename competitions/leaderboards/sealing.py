@@ -27,6 +27,7 @@ from competitions.submissions.states import LIVE
 from core.reconciler import run_guarded
 from core.refusals import Conflict, Refusal, RefusalKind
 from files.manifest import commitment_leaves, leaves_digest
+from files.text import quantity
 
 log = structlog.get_logger(__name__)
 
@@ -43,7 +44,7 @@ class StillScoring(Conflict):
 
     def __init__(self, phase: Phase, count: int) -> None:
         super().__init__(
-            f"{count} submission{'' if count == 1 else 's'} to “{phase.name}” {'is' if count == 1 else 'are'} not scored yet. "
+            f"{quantity(count, 'submission')} to “{phase.name}” {'is' if count == 1 else 'are'} not scored yet. "
             "Wait until they are, or cancel them."
         )
 

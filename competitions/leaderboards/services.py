@@ -93,7 +93,7 @@ def boards_follow_team(sender: type[Team], team: Team, **kwargs: Any) -> None:
 
 
 def boards_follow_members(sender: type[Team], team: Team, **kwargs: Any) -> None:
-    """Receiver of `members_changed`: draw the boards anew that name the team's members."""
+    """Receiver of `members_changed`: invalidate pages of boards that name the team's members."""
     _draw_anew(Entry.objects.filter(team=team))
 
 
@@ -260,7 +260,7 @@ def board_rebuild(board: Leaderboard) -> None:
 
 @transaction.atomic
 def board_touch(board: Leaderboard) -> None:
-    """Have the board's pages drawn anew, for what is shown on them beside its rows."""
+    """Invalidate the board's cached pages after a change of anything but its rows."""
     version_raise(Leaderboard.objects.select_for_update(of=("self",)).get(pk=board.pk))
 
 

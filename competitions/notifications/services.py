@@ -48,7 +48,7 @@ class Notice:
 def notify(
     *, people: QuerySet[User], kind: Kind, competition: Competition, subject: str, text: str, path: str, event: str = ""
 ) -> int:
-    """Tell people in the caller's transaction; returns how many they are. Robots have no inbox.
+    """Tell people in the caller's transaction; returns how many they are. Service accounts have no inbox.
 
     An `event` that may come again, from the reconciler for instance, is named: whoever was told of it is not told again.
     """

@@ -28,9 +28,6 @@ from core.background.rows import Claim, claims
 log = structlog.get_logger(__name__)
 RECOGNITION_JOB: Final = "draft-file"
 TOO_WIDE: Final = "It has more columns, or longer names of columns, than this site can list. Upload a table with fewer."
-OURS: Final = (
-    "It could not be read because of an error on our side; the administrators find it in the log. Upload it again."
-)
 MAX_DRAFTS: Final = 30
 MAX_CHARS: Final = 200_000  # of the texts of one step
 
@@ -147,7 +144,7 @@ def waiting_files() -> QuerySet[DraftFile]:
 def recognition_perform(file: DraftFile, claimed: Claim) -> None:
     """Read one file and store its description or error; do nothing if nobody asks for it any more."""
     try:
-        answer = {"fault": OURS} if file.attempts > settings.BACKGROUND_ATTEMPTS else _read(file, claimed)
+        answer = {"fault": jobs.OUR_ERROR} if file.attempts > settings.BACKGROUND_ATTEMPTS else _read(file, claimed)
     except Stopped:
         log.info("recognition_stopped", file=file.pk)
         return

@@ -125,7 +125,7 @@ QUEUE_MISSING: Final = RefusalKind(
 REASON_MISSING: Final = RefusalKind(422, "reason_missing", "Give the reason: the people concerned will read it.")
 
 PHASE_HAS_SUBMISSIONS: Final = RefusalKind(
-    409, "phase_has_submissions", "Somebody has submitted to “{name}”, so it is not deleted. Close it by its end date."
+    409, "phase_has_submissions", "“{name}” has submissions, so it cannot be deleted. Set its end date to close it."
 )
 
 FILE_CHANGED_ELSEWHERE: Final = RefusalKind(

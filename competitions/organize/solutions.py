@@ -29,14 +29,12 @@ from core.background import jobs
 from core.background.bounded import OverBounds, Stopped
 from core.background.rows import Claim, claims
 from core.confirmations import state_digest
+from files.text import quantity
 
 log = structlog.get_logger(__name__)
 SOLUTION_JOB: Final = "new-solution"
 FILE_NAME: Final = "reference_data.zip"
 REASON: Final = "The solution had faults, which are corrected."  # public once it is applied; organizers say more there
-OURS: Final = (
-    "It could not be read because of an error on our side; the administrators find it in the log. Upload it again."
-)
 State = NewSolution.State
 
 
@@ -96,16 +94,12 @@ def _differences(facts: SolutionFacts) -> Iterator[str]:
     if facts["differ"]:
         ids = ", ".join(facts["ids"]) + (", …" if facts["differ"] > len(facts["ids"]) else "")
         by_column = ", ".join(f"{name} in {count:,}" for name, count in list(facts["columns"].items())[:8])
-        yield f"{_rows(facts['differ'], 'differs', 'differ')} of {rows:,} ({by_column}): the ids {ids}."
+        yield f"{quantity(facts['differ'], 'row differs', 'rows differ')} of {rows:,} ({by_column}): the ids {ids}."
     if facts["moved"]:
-        yield f"{_rows(facts['moved'], 'changes its', 'change their')} part, public or private."
+        yield f"{quantity(facts['moved'], 'row changes its', 'rows change their')} part, public or private."
     if facts["left_out"]:
-        left_out = _rows(facts["left_out"], "is", "are")
+        left_out = quantity(facts["left_out"], "row is", "rows are")
         yield f"{left_out} not in the new file. Teams still send them, and they count no more."
-
-
-def _rows(count: int, singular: str, plural: str) -> str:
-    return f"{count:,} row {singular}" if count == 1 else f"{count:,} rows {plural}"
 
 
 def solution_confirmation(solution: NewSolution) -> str:
@@ -165,7 +159,7 @@ SOLUTION: Final = jobs.Job(
 def _compare(solution: NewSolution, claimed: Claim) -> None:
     """Store what differs, and the reference data with the new solution; or the fault."""
     if solution.attempts > settings.BACKGROUND_ATTEMPTS:
-        claimed.release(state=State.FAILED, fault=OURS)
+        claimed.release(state=State.FAILED, fault=jobs.OUR_ERROR)
         return
     with tempfile.TemporaryDirectory(prefix="solution-") as folder:
         target = Path(folder) / "reference.zip"

@@ -13,7 +13,7 @@ from competitions.people.public import PublicRank, final_ranks
 from competitions.teams.models import Membership, Team
 from core.refusals import RefusalKind
 
-NO_CERTIFICATES: Final = RefusalKind(409, "no_certificates", "The organizers of “{competition}” give no certificates.")
+NO_CERTIFICATES: Final = RefusalKind(409, "no_certificates", "“{competition}” does not issue certificates.")
 NOT_OVER: Final = RefusalKind(
     409,
     "competition_not_over",

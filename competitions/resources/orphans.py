@@ -79,7 +79,7 @@ def _pointed_at() -> Q:
 def _remove(file: StoredFile, marked_before: datetime) -> bool:
     with transaction.atomic():
         marked = StoredFile.objects.select_for_update().filter(pk=file.pk, unneeded_since__lte=marked_before)
-        if not _may_remove() or marked.first() is None:
+        if not _lock_removals() or marked.first() is None:
             return False
         try:
             StoredFile.objects.filter(pk=file.pk).delete()
@@ -116,8 +116,8 @@ def removals_held() -> Iterator[None]:
         claimed.release()
 
 
-def _may_remove() -> bool:
-    """True if files may be removed, until the transaction ends: who claims the guard waits for it."""
+def _lock_removals() -> bool:
+    """Lock removals until the transaction ends, for which a backup waits; False while one runs."""
     guard, _ = RemovalGuard.objects.select_for_update().get_or_create(pk=RemovalGuard.THE_ONE)
     return guard.claimed_until is None or guard.claimed_until <= timezone.now()
 

@@ -10,6 +10,7 @@ from competitions.catalog.models import Budget, Competition, Phase
 from competitions.runs.models import Run
 from competitions.runs.services import unstarted_submissions
 from competitions.submissions.states import LIVE, Kind, State
+from files.text import quantity
 
 BUDGET: Final = (*(field.name for field in fields(Budget)), "docker_image")
 
@@ -21,12 +22,12 @@ def budgets_change(phase: Phase, changes: Mapping[str, Any], now: datetime) -> I
         return
     runs = Run.objects.filter(submission__phase=phase)
     if waiting := runs.filter(state__in=LIVE).count():
-        yield f"{waiting} run{'' if waiting == 1 else 's'} not finished yet would start under the new budget, if not started."
+        yield f"{quantity(waiting, 'run')} not finished yet would start under the new budget, if not started."
     limit_s = changes.get("time_limit_s")
     if limit_s is not None and limit_s < phase.time_limit_s:
         over = runs.filter(state=State.FINISHED, submission__kind=Kind.CODE, meters__wall_s__gt=limit_s).count()
         if over:
-            yield f"{over} finished run{'' if over == 1 else 's'} took longer than the new time limit, and would fail now."
+            yield f"{quantity(over, 'finished run')} took longer than the new time limit, and would fail now."
 
 
 @impact_check(Competition)

@@ -101,6 +101,7 @@ class Run(models.Model):
             models.Index(fields=["queue"], condition=Q(state=State.QUEUED, faults__gt=0), name="run_tried_again"),
             models.Index(fields=["lease_expires_at"], condition=Q(state__in=HELD), name="run_leases"),
             models.Index(fields=["team"], condition=Q(state__in=HELD), name="run_in_flight"),
+            models.Index(fields=["finished_at"], condition=Q(state__in=FINAL), name="run_ended"),
         ]
 
     def __str__(self) -> str:

@@ -27,7 +27,7 @@ from competitions.submissions.states import FINAL, HELD, Kind, State
 from competitions.teams.models import Team
 from competitions.teams.services import require_admitted
 from core.background.rows import asker_key
-from core.refusals import Refusal
+from core.refusals import NotAllowed, Refusal
 
 MOST_AT_ONCE: Final = 200  # submissions that one press starts: each is a transaction of its own in the request
 
@@ -183,12 +183,19 @@ def unstarted_submissions(competition: Competition) -> QuerySet[Submission]:
     return rows.order_by("pk")
 
 
-@transaction.atomic
-def submission_start(*, submission: Submission, actor: str, now: datetime) -> int:
+def submission_start(*, submission: Submission, by: User, now: datetime) -> int:
     """Queue the runs that wait for the organizers, where the competition runs now; returns how many.
 
-    Raises `NOTHING_TO_START`.
+    Raises `NotAllowed` for anybody but its organizers, or `NOTHING_TO_START`.
     """
+    if not organizes(by, submission.phase):
+        raise NotAllowed("Only the competition's organizers start submissions.")
+    return _start(submission, f"organizer:{by.username}", now)
+
+
+@transaction.atomic
+def _start(submission: Submission, actor: str, now: datetime) -> int:
+    """Queue its waiting runs. Raises `NOTHING_TO_START`."""
     runs = [run for run in locked_runs(submission) if run.state == State.UNSTARTED]
     if not runs:
         raise refusals.NOTHING_TO_START(number=submission.pk, state=State(submission.status).label)
@@ -213,7 +220,7 @@ def waiting_start(*, competition: Competition, actor: str, now: datetime) -> tup
     waiting = unstarted_submissions(competition)
     for submission in waiting.select_related("phase__competition")[:MOST_AT_ONCE]:
         try:
-            started += submission_start(submission=submission, actor=actor, now=now) > 0
+            started += _start(submission, actor, now) > 0
         except Refusal as refusal:  # another organizer, or its team, was faster
             if refusal.code != refusals.NOTHING_TO_START.code:
                 raise

@@ -12,6 +12,7 @@ from competitions.submissions.models import Submission
 from competitions.submissions.quota import week_began_at
 from competitions.submissions.states import Kind
 from core.clock import day_began_at
+from files.text import quantity
 
 ACCEPTS: Final = (
     ("accepts_predictions", Kind.PREDICTION),
@@ -20,21 +21,17 @@ ACCEPTS: Final = (
 )
 
 
-def _submissions(count: int) -> str:
-    return f"{count} submission{'' if count == 1 else 's'}"
-
-
 @impact_check(Phase)
 def submissions_fall_outside(phase: Phase, changes: Mapping[str, object], now: datetime) -> Iterator[str]:
     submissions = Submission.objects.filter(phase=phase)
     closes_at = changes.get("closes_at")
     if closes_at is not None and (late := submissions.filter(received_at__gte=closes_at, is_late=False).count()):
-        yield f"{_submissions(late)} came after the new end. They were in time when they came and stay as they are."
+        yield f"{quantity(late, 'submission')} came after the new end. They were in time when they came and stay as they are."
     if "tasks" in changes and (count := submissions.count()):
-        yield f"{_submissions(count)} ran on the present tasks. They keep their scores; run them again to compare with new ones."
+        yield f"{quantity(count, 'submission')} ran on the present tasks. They keep their scores; run them again to compare with new ones."
     for name, kind in ACCEPTS:
         if changes.get(name) is False and (count := submissions.filter(kind=kind).count()):
-            yield f"{_submissions(count)} of {kind.label} were made; no more would be accepted."
+            yield f"{quantity(count, 'submission')} of {kind.label} were made; no more would be accepted."
 
 
 # A quota, how the form's sentence names its period, and since when submissions count for it; None: since ever.
@@ -55,7 +52,7 @@ def quotas_shrink(phase: Phase, changes: Mapping[str, int | None], now: datetime
         yield f"The quota per team shrinks from {'unlimited' if before is None else before} to {after} {each}."
         over = _teams_that_used(phase, after, began_at(phase, now) if began_at else None)
         if over:
-            yield f"{over} team{'' if over == 1 else 's'} used {after} or more {period} and could submit no more."
+            yield f"{quantity(over, 'team')} used {after} or more {period} and could submit no more."
 
 
 def _teams_that_used(phase: Phase, limit: int, since: datetime | None) -> int:

@@ -6,6 +6,7 @@ from typing import Final
 from competitions.catalog.models import Phase
 from competitions.submissions.states import Kind
 from core.refusals import Conflict, NotAllowed, Refusal, RefusalKind
+from files.text import quantity
 
 NAMES: Final = {Kind.PREDICTION: "predictions", Kind.CODE: "code", Kind.DATASET: "a dataset"}
 
@@ -204,7 +205,7 @@ class NoPlaceForDataset(Conflict):
 
     def __init__(self, phase: Phase, *, whose: str, limit: int) -> None:
         super().__init__(
-            f"“{phase.name}” takes {limit} dataset{'' if limit == 1 else 's'} {whose}, and all places are taken. Nothing was charged.",
+            f"“{phase.name}” takes {quantity(limit, 'dataset')} {whose}, and all places are taken. Nothing was charged.",
             limit=limit,
         )
 
@@ -216,7 +217,7 @@ NOT_A_DATASET: Final = RefusalKind(
 DATASET_WITHDRAWN: Final = RefusalKind(
     409,
     "dataset_withdrawn",
-    "This dataset was withdrawn, and does not come back. Submit it anew, as far as your team has places left.",
+    "This dataset was withdrawn, and does not come back. Submit it again if your team has places left.",
 )
 
 STAYS_AFTER_THE_END: Final = RefusalKind(

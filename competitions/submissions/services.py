@@ -176,14 +176,14 @@ def _accept(checked: _Checked) -> Submission:
     tasks = [task for task in every if not new.tasks or task in new.tasks]
     if not tasks:
         raise refusals.NOTHING_TO_RUN(phase=phase)
-    submission = _made(checked, environment, is_task_rerun=len(tasks) < len(every))
+    submission = _create_submission(checked, environment, is_task_rerun=len(tasks) < len(every))
     _require_no_reveal_meanwhile(submission, checked.now)
     submission_accepted.send(sender=Submission, submission=submission, tasks=tasks, now=checked.now)
     return submission
 
 
-def _made(checked: _Checked, environment: Environment, *, is_task_rerun: bool) -> Submission:
-    """The submission's row, with what was answered about it."""
+def _create_submission(checked: _Checked, environment: Environment, *, is_task_rerun: bool) -> Submission:
+    """Create the submission, and the first revision of its fact sheet."""
     new, now = checked.new, checked.now
     phase, upload = new.phase, new.upload
     submission = Submission(
@@ -277,7 +277,7 @@ def _require_no_reveal_meanwhile(submission: Submission, now: datetime) -> None:
 
 
 def _require_image(phase: Phase, now: datetime) -> None:
-    """Say now what would fail later on every worker."""
+    """Raise `IMAGE_MISSING` for an image that no worker has."""
     queue, image = phase.competition.queue, phase.image_name
     if is_image(image) and not queue.pulls(image) and queue.lacks_image(image, now):
         raise refusals.IMAGE_MISSING(phase=phase)

@@ -43,7 +43,7 @@ RULES_CHANGED: Final = RefusalKind(
 RULES_VERSION_UNKNOWN: Final = RefusalKind(
     409,
     "rules_version_not_current",
-    "You accepted version {given} of the rules, but version {current_version} is in force. Read it and accept that one.",
+    "You accepted version {given} of the rules, but version {current_version} is in force. Read and accept the current version.",
     tells=("current_version",),
 )
 

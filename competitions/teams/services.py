@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.db import IntegrityError, transaction
-from django.db.models import Count, F, OuterRef, ProtectedError, Subquery
+from django.db.models import Count, F, OuterRef, ProtectedError, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.dispatch import Signal
 
@@ -198,7 +198,7 @@ def _name_personal_team(team: Team, name: str) -> Team:
 
 @transaction.atomic
 def join_alone(*, user: User, competition: Competition, now: datetime) -> Team | None:
-    """A team at once, named after them, for who is not invited. Raises `NOT_REGISTERED` and its kin."""
+    """Give a person who has no invitation a team of one. Raises `NOT_REGISTERED` and its kin."""
     invited = Invitation.objects.filter(
         user=user, team__competition=competition, state=Invitation.State.OPEN, expires_at__gt=now
     )
@@ -431,9 +431,14 @@ def member_remove(*, team: Team, user: User) -> None:
         team_save(team=team)
 
 
+def counted_teams() -> QuerySet[Team]:
+    """The teams that the number of teams counts: no baselines, and none merged into another."""
+    return Team.objects.filter(merged_into=None, is_baseline=False)
+
+
 @transaction.atomic
 def count_teams(competition: Competition) -> bool:
-    """Count the teams anew, without baselines and merged teams; False where somebody else holds the row.
+    """Count the teams again; False where somebody else holds the row.
 
     Call it in the transaction that changed them, behind its locks. Nobody waits for a push that ranks boards: `teams_recount`
     counts later.
@@ -442,15 +447,14 @@ def count_teams(competition: Competition) -> bool:
     rows = Competition.objects.select_for_update(no_key=True, skip_locked=True)
     if rows.filter(pk=competition.pk).first() is None:
         return False
-    counted = Team.objects.filter(competition=competition, merged_into=None, is_baseline=False)
-    competition.team_count = counted.count()
+    competition.team_count = counted_teams().filter(competition=competition).count()
     competition.save(update_fields=["team_count"])
     return True
 
 
 def teams_recount(*, now: datetime) -> int:
     """Count where a team came or went while somebody held the competition's row; returns how many."""
-    teams = Team.objects.filter(competition=OuterRef("pk"), merged_into=None, is_baseline=False)
+    teams = counted_teams().filter(competition=OuterRef("pk"))
     by_competition = teams.order_by().values("competition").annotate(number=Count("pk")).values("number")
     counted = Competition.objects.annotate(number=Coalesce(Subquery(by_competition), 0))
     return sum(count_teams(competition) for competition in counted.exclude(team_count=F("number")))

@@ -88,7 +88,7 @@ def _invite_free(lane: Lane, board: Leaderboard, actor: str, now: datetime) -> l
     if lane.by_tier:
         tiers = [tier for _, entry in chosen if (tier := _tier(entry)) is not None]
         chosen += [(rank, entry) for rank, entry in others if (_tier(entry) or math.inf) <= max(tiers, default=0)]
-    return [_invited(lane, entry, rank, actor, now) for rank, entry in chosen]
+    return [_invite(lane, entry, rank, actor, now) for rank, entry in chosen]
 
 
 def _tier(entry: Entry) -> int | None:
@@ -114,7 +114,7 @@ def _candidates(lane: Lane, board: Leaderboard) -> list[tuple[int, Entry]]:
     return candidates
 
 
-def _invited(lane: Lane, entry: Entry, rank: int, actor: str, now: datetime) -> Place:
+def _invite(lane: Lane, entry: Entry, rank: int, actor: str, now: datetime) -> Place:
     place = Place.objects.create(
         lane=lane,
         team=entry.team,

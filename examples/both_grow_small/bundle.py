@@ -44,7 +44,7 @@ SHAPES: Final[dict[str, Shape]] = {"blobs": _blobs, "rings": _rings, "stripes": 
 OWN: Final = ("blobs", "rings")  # the organizers' datasets; the others are there to be submitted
 
 
-def data_set(dest: Path, *, shape: str, seed: int = 11) -> Path:
+def dataset(dest: Path, *, shape: str, seed: int = 11) -> Path:
     """Write a dataset as a participant would send it, into the folder `dest`."""
     rng = np.random.default_rng(seed)
     labels = rng.integers(0, 3, ROWS)
@@ -62,7 +62,7 @@ def build_bundle(dest: Path, *, now: datetime) -> Path:
     copy_parts(HERE, dest, ("pages", "ingestion_program", "scoring_program", "check_program", "check_scoring_program"))
     shutil.copy(HERE / "scoring_program" / "score.py", dest / "check_scoring_program")
     for shape in OWN:
-        data_set(dest / shape, shape=shape)
+        dataset(dest / shape, shape=shape)
     return write_yaml(dest, competition(now))
 
 

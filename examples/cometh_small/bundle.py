@@ -23,7 +23,7 @@ def build_bundle(dest: Path, *, now: datetime) -> Path:
     return write_yaml(dest, competition(now))
 
 
-def data_set(
+def dataset(
     dest: Path, *, probes: int = 100, samples: int = 12, types: int = 4, noise: float = 0.03, seed: int = 5
 ) -> Path:
     """Write a dataset as a participant would send it, into the folder `dest`."""

@@ -21,7 +21,7 @@ LAST_WINS: Final = ("solutions",)  # given twice in bundles that are in use, and
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML's safe loader, but that a date stays text: its time and offset are read later."""
+    """YAML's safe loader, except that a date stays text: its time and offset are read later."""
 
 
 _Loader.yaml_implicit_resolvers = {

@@ -75,7 +75,7 @@ def local_jobs(
         raise ValueError(refusal.detail) from refusal
     chosen = _phase(spec, phase)
     tasks = [task for task in spec.tasks if task.index in chosen.tasks]
-    sent = _sent(file or _sample(reader.files, chosen, scratch), chosen, tasks, own, scratch)
+    sent = _check_sent(file or _sample(reader.files, chosen, scratch), chosen, tasks, own, scratch)
     named = image or chosen.podium.docker_image or spec.docker_image or IMAGE
     columns = _columns(chosen.podium.leaderboards or spec.leaderboards[:1])
     plans = [_TaskPlan(chosen, task, sent, _files(reader.files, task, scratch) | sent.files, named) for task in tasks]
@@ -125,7 +125,7 @@ class _Sent:
     image: OwnImage | None = None
 
 
-def _sent(path: Path, phase: PhaseSpec, tasks: list[TaskSpec], own: OwnEnvironment, scratch: Path) -> _Sent:
+def _check_sent(path: Path, phase: PhaseSpec, tasks: list[TaskSpec], own: OwnEnvironment, scratch: Path) -> _Sent:
     """Check it as the site checks code. Raises `ValueError` with what is wrong with it."""
     if not path.is_file():
         raise ValueError(f"There is no file {str(path)!r} to score.")

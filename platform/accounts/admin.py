@@ -39,9 +39,11 @@ class UserAdmin(GuardedAdmin, DjangoUserAdmin[User]):
             self.log_change(request, user, f"Took the address {user.email} as confirmed.")
             self.message_user(request, f"{user} can sign in now.")
 
-    @admin.action(description=f"Make an API token for robots ({ROBOT_TOKEN_DAYS} days)", permissions=["change"])
+    @admin.action(
+        description=f"Make an API token for service accounts ({ROBOT_TOKEN_DAYS} days)", permissions=["change"]
+    )
     def make_robot_tokens(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        """Robots cannot sign in to make their own. Nobody makes one that stands for a person."""
+        """Service accounts cannot sign in to make their own. Nobody makes one that stands for a person."""
         expires_at = timezone.now() + timedelta(days=ROBOT_TOKEN_DAYS)
         for user in queryset:
             if not user.is_robot:
@@ -101,7 +103,7 @@ def _profiles(reports: QuerySet[ProfileReport]) -> list[Profile]:
 
 @admin.register(ApiToken)
 class ApiTokenAdmin(GuardedAdmin):
-    """API tokens; people make their own, robots' are made on the page of users; here they are revoked."""
+    """API tokens, to be revoked; those of service accounts are made on the page of users."""
 
     list_display = ["name", "hint", "user", "created_at", "expires_at", "last_used_at", "revoked_at"]
     list_select_related = ["user"]

@@ -17,13 +17,14 @@ from django.core.cache import cache
 
 from accounts.models import User
 from core.refusals import Refusal
+from files.text import quantity
 
 IPV6_PREFIX: Final = 64  # what one household or one rented server has
 
 
 @dataclass(frozen=True)
 class Limit:
-    """So many wrong passwords within a period."""
+    """A number of attempts within a period."""
 
     amount: int
     period_s: int
@@ -41,7 +42,7 @@ class TooManyAttempts(Refusal):
     def __init__(self, wait_s: int) -> None:
         minutes = -(-wait_s // 60)
         super().__init__(
-            f"Too many wrong passwords came from your network address. Try again in {minutes} minute{'' if minutes == 1 else 's'}.",
+            f"Too many wrong passwords came from your network address. Try again in {quantity(minutes, 'minute')}.",
             retry_after_s=wait_s,
         )
 
@@ -59,7 +60,7 @@ class Counter:
         return f"sign-in:{self.limit.period_s}:{int(time.time()) // self.limit.period_s}:{digest}"
 
     def count(self) -> int:
-        """So many so far."""
+        """The number counted so far."""
         return int(cache.get(self._key, 0))
 
     def add(self, number: int) -> int:

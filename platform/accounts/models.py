@@ -1,4 +1,4 @@
-"""People, robots, and the API tokens that stand for them."""
+"""People, service accounts, and the API tokens that stand for them."""
 
 import hashlib
 import secrets
@@ -58,7 +58,7 @@ class AccountManager(UserManager["User"]):
 
 
 class User(AbstractUser):
-    """A person or a robot. Staff are organizers: they see the admin, limited to their own competitions.
+    """A person or a service account. Staff are organizers: they see their own competitions in the admin.
 
     Superusers are the site's administrators.
     """

@@ -30,7 +30,7 @@ FIELDS: Final = ("subject", "body", "from_email", "to", "cc", "bcc", "reply_to")
 
 
 def mail_person(*, to: User, subject: str, text: str, path: str) -> bool:
-    """Mail a person a text with a link to the page (`path`) where they can act. Robots get no mail."""
+    """Mail a person a text with a link to the page (`path`) where they can act. Service accounts get none."""
     if to.is_robot or not to.email:
         return False
     subject = " ".join(subject.split())  # a title may have lines, a header may not

@@ -30,7 +30,8 @@ SECOND_FACTOR_REQUIRED: Final = RefusalKind(
 def lacks_second_factor(user: object, *, organizes: bool = False) -> bool:
     """True while the account has to turn on a second factor first.
 
-    Staff always need one, others where they organize. Robots have only tokens, and an account of a public demo can do nothing.
+    Staff always need one, others where they organize. Service accounts have only tokens, and an account of a public demo can do
+    nothing.
     """
     if not settings.REQUIRE_STAFF_MFA or not isinstance(user, User) or user.is_robot or is_demo_account(user):
         return False

@@ -1,4 +1,4 @@
-"""Sign-in with a password, for people only. A robot has API tokens, with scopes and an expiry date."""
+"""Sign-in with a password, for people only. A service account has API tokens."""
 
 from typing import Any, Final, NoReturn
 from urllib.parse import urlsplit, urlunsplit
@@ -36,7 +36,7 @@ def is_robot(user: object) -> bool:
 
 
 class PeopleBackend(AuthenticationBackend):  # type: ignore[misc]  # allauth has no types
-    """Knows people alone: a robot gets no session, and one that it had from before ends."""
+    """Knows people alone: a service account gets no session, and one that it had from before ends."""
 
     def user_can_authenticate(self, user: Any) -> bool:
         return super().user_can_authenticate(user) and not is_robot(user)
@@ -61,7 +61,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
         """Without allauth's own limit, by which anybody can lock a user name for everybody."""
 
     def authenticate(self, request: HttpRequest, **credentials: Any) -> AbstractBaseUser | None:
-        """Raise `ValidationError`, shown on the sign-in page, for robots and after too many attempts."""
+        """Raise `ValidationError`, shown on the page, for service accounts and after too many attempts."""
         login = str(credentials.get("email") or credentials.get("username") or "")
         try:
             attempt = attempt_begin(login=login, address=self.get_client_ip(request))

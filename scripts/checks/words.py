@@ -56,9 +56,17 @@ PARTICIPLE: Final = re.compile(
     r"_*(?!(?:seed|feed|need|speed|embed|exceed|proceed|succeed|shed)$)"
     r"(?:[a-z]+ed|begun|built|chosen|drawn|found|given|gone|held|kept|known|left|lost|made|said|seen|sent|shown|taken|told|written)"
 )
-WORDS: Final = re.compile(
-    r"\b(bell_not_rung|(?:ring|rings|rang|rung) (?:the|a|for)\b|outlook|data sets?)\b", re.IGNORECASE
+PREDICATE: Final = re.compile(r"_*(?:is|are|has|may|can|was|were|needs)_\w+")
+# Calls that write, of rows and of files; `update` is left out, for it is a dictionary's, too.
+WRITES: Final = frozenset(
+    ("bulk_create", "create", "delete", "get_or_create", "save", "update_or_create", "write_bytes", "write_text")
 )
+WORDS: Final = re.compile(
+    r"(?<![a-z])(bell_not_rung|(?:ring|rings|rang|rung) (?:the|a|for)|outlook|data[ _]sets?)(?![a-z])", re.IGNORECASE
+)
+ROBOTS: Final = re.compile(
+    r"(?<![\w`/_-])robots?(?![\w`_*]|\.txt|\")", re.IGNORECASE
+)  # in prose; not the file or names in code
 
 
 def tracked(folders: Iterable[str], *suffixes: str) -> list[Path]:
@@ -69,12 +77,13 @@ def tracked(folders: Iterable[str], *suffixes: str) -> list[Path]:
 
 def wrong_words(path: Path) -> list[str]:
     """The wrong words of a file, by line."""
-    is_named_so = path.suffix == ".py" and path.stem in MODULES
+    is_named_so = path.suffix == ".py" and path.stem.removeprefix("test_") in MODULES
     faults = [f"{path}: the module is called {path.stem!r}{SEE}"] if is_named_so else []
     if path == GLOSSARY:
         return faults
     for number, line in enumerate(path.read_text().splitlines(), start=1):
-        faults += [f"{path}:{number}: {word[0]!r}{SEE}" for word in WORDS.finditer(line)]
+        words = [*WORDS.finditer(line), *(ROBOTS.finditer(line) if path.suffix != ".py" else ())]
+        faults += [f"{path}:{number}: {word[0]!r}{SEE}" for word in words]
     return faults
 
 
@@ -105,6 +114,12 @@ def unclear_variables(path: Path, tree: ast.Module) -> list[str]:
     return [f"{path}:{line}: the variable {name!r}{SEE}" for line, name in sorted(set(faults))]
 
 
+def writes(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """True where the function itself calls something that writes rows or files."""
+    called = (node.func for node in ast.walk(function) if isinstance(node, ast.Call))
+    return any(isinstance(attribute, ast.Attribute) and attribute.attr in WRITES for attribute in called)
+
+
 def opaque_grammar(path: Path, tree: ast.Module) -> list[str]:
     """Docstrings with a poor first line, functions that act but are participles, names in `_of`."""
     faults = []
@@ -112,15 +127,20 @@ def opaque_grammar(path: Path, tree: ast.Module) -> list[str]:
         if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         line = getattr(node, "lineno", 1)
-        first_line = (ast.get_docstring(node) or "").partition("\n")[0]
+        docstring = ast.get_docstring(node) or ""
+        first_line = docstring.partition("\n")[0]
+        faults += [(line, f"{word[0]!r}{SEE}") for word in ROBOTS.finditer(docstring)]
         if opening := OPENINGS.match(first_line):
             faults.append((line, f"the docstring opens with {opening[0]!r}; say what it does, or name it"))
         if len(first_line) > FIRST_LINE:
             faults.append((line, f"the docstring's first line has {len(first_line)} characters; at most {FIRST_LINE}"))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            acts = isinstance(node.returns, ast.Constant) and node.returns.value is None and not node.decorator_list
-            if acts and PARTICIPLE.fullmatch(node.name):
+            acts = isinstance(node.returns, ast.Constant) and node.returns.value is None
+            acts |= "tests" not in path.parts and writes(node)
+            if acts and not node.decorator_list and PARTICIPLE.fullmatch(node.name):
                 faults.append((line, f"{node.name!r} does something: call it by a verb"))
+            if writes(node) and PREDICATE.fullmatch(node.name):
+                faults.append((line, f"{node.name!r} asks and writes: part the two, or call it by a verb"))
             if node.name.endswith("_of"):
                 faults.append((line, f"{node.name!r} ends in '_of': call it by a noun"))
     return [f"{path}:{line}: {fault}" for line, fault in faults]

@@ -349,7 +349,7 @@ def own_algorithm(visitor: Visitor) -> None:
     visitor.visit("/competitions/both/submissions/").get_by_role("link", name="code.zip", exact=True).click()
 
 
-def own_data_set(visitor: Visitor) -> None:
+def own_dataset(visitor: Visitor) -> None:
     visitor.visit("/competitions/both/submissions/").get_by_role("link", name="Still being filled.zip").click()
     visitor.page.get_by_text("Withdraw this dataset").click()
 
@@ -501,7 +501,7 @@ MOMENTS: dict[str, tuple[str, Callable[[Visitor], None]]] = {
     "smoke-run-passed": ("sana", smoke_run_passed),
     "smoke-run-crashed": ("sana", smoke_run_crashed),
     "submission-algorithm": ("hedi", own_algorithm),
-    "submission-data-set": ("hedi", own_data_set),
+    "submission-data-set": ("hedi", own_dataset),
     "workspace-move": ("olga", many_to_move),
 }
 

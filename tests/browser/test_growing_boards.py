@@ -16,7 +16,7 @@ def submission_called(visitor: Visitor, name: str) -> None:
     visitor.page.get_by_role("link", name=name, exact=True).click()
 
 
-def test_the_team_s_name_stays_in_sight_while_data_sets_are_scrolled(new_visitor: NewVisitor) -> None:
+def test_the_team_s_name_stays_in_sight_while_datasets_are_scrolled(new_visitor: NewVisitor) -> None:
     page = new_visitor("", viewport=NARROW).visit(f"{BOTH}/leaderboard/?sets=2")
     board = page.get_by_role("region", name="Leaderboard")
     board.evaluate("region => { region.scrollIntoView(); region.scrollLeft = region.scrollWidth }")
@@ -30,7 +30,7 @@ def test_the_team_s_name_stays_in_sight_while_data_sets_are_scrolled(new_visitor
     expect(board.get_by_text("failed").first).to_be_visible()
 
 
-def test_an_algorithm_and_a_data_set_have_pages_and_the_data_set_is_withdrawn(new_visitor: NewVisitor) -> None:
+def test_an_algorithm_and_a_dataset_have_pages_and_the_dataset_is_withdrawn(new_visitor: NewVisitor) -> None:
     visitor = new_visitor("hedi", viewport=NARROW)
     submission_called(visitor, "code.zip")
     expect(visitor.page.get_by_role("heading", name="On submitted datasets")).to_be_visible()

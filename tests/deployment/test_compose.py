@@ -170,7 +170,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory, docker_engine: None, runtime
 
 @pytest.fixture(scope="module")
 def competition(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path]:
-    """A competition inside the stack; a robot's token, and its baselines outside."""
+    """A competition inside the stack; a service account's token, and its baselines outside."""
     tmp = tmp_path_factory.mktemp("competition")
     bundle = build_bundle(tmp / "bundle", now=datetime.now(UTC), sizes=Sizes(300, 10, 20, 20))
     packed = io.BytesIO()

@@ -52,6 +52,12 @@ def run(folder: Path, commands: dict[str, str], *, at_once: int = 2) -> tuple[in
     return process.returncode, printed.splitlines()
 
 
+def test_a_name_that_no_suite_has_runs_nothing(tmp_path: Path) -> None:
+    status, printed = run(tmp_path, {"lint": "echo ran", "hostil": "true"})
+    assert (status, len(printed)) == (2, 1)
+    assert "no suite is called hostil; there are integration, deployment," in printed[0]
+
+
 @pytest.mark.parametrize("at_once", [1, 2, 6])
 def test_each_suites_output_stands_in_one_piece_under_its_heading(tmp_path: Path, at_once: int) -> None:
     talks = "for number in 1 2 3; do echo {name} $number; sleep 0.05; done"

@@ -268,7 +268,7 @@ class Launcher:
 
 
 def _pauses(times: int, last: float, now: float) -> bool:
-    """True during the pause after something has happened so many times, the last time then."""
+    """True while the back-off after `times` failures, the last at `last`, is running."""
     return times > 0 and now < last + min(FIRST_PAUSE_S * 2 ** min(times - 1, 10), LONGEST_PAUSE_S)
 
 

@@ -17,7 +17,7 @@ def leaderboard(
     slug: Slug,
     phase: PhaseName = "",
     board: Annotated[str, typer.Option(help="Key of the board; the phase's main one if not given.")] = "",
-    limit: Annotated[int, typer.Option(min=1, help="At most so many rows.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of rows.")] = 50,
     csv: Annotated[bool, typer.Option("--csv", help="All rows, as CSV.")] = False,
     profile: Profile = "",
     as_json: AsJson = False,

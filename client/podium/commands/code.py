@@ -13,7 +13,7 @@ from podium.files import cache_dir
 from podium.folders import Folder
 from podium.models import Push
 from podium.output import say, transfer_bar, write_json, write_result, write_table, write_text
-from podium.pushing import Pull, apply, compare, difference_lines, exported
+from podium.pushing import Pull, apply, compare, difference_lines, fetch_export
 
 if TYPE_CHECKING:
     from workers.local import LocalRun
@@ -195,7 +195,7 @@ def export(
     Says why Codabench would refuse it, and what it does otherwise.
     """
     me = client(profile)
-    path, export = exported(me.site, slug, to, with_files=not keys, bars=transfer_bar, notify=say)
+    path, export = fetch_export(me.site, slug, to, with_files=not keys, bars=transfer_bar, notify=say)
     refusals, gaps = export.codabench_refusals, export.codabench_gaps
     lines = [f"Codabench would refuse it: {sentence}" for sentence in refusals]
     lines += [f"Otherwise on Codabench: {sentence}" for sentence in gaps]

@@ -82,7 +82,7 @@ def download(
     profile: Profile = "",
     as_json: AsJson = False,
 ) -> None:
-    """Download a competition's files, those that share a name to PHASE/NAME/.
+    """Download a competition's files; files that share a name go to PHASE/NAME/.
 
     Files that are there are checked and left; broken downloads go on.
     """

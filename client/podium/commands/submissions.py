@@ -131,7 +131,7 @@ def submissions(
     phase: PhaseName = "",
     status: Annotated[str, typer.Option(help="Those of this status alone, such as `failed`.")] = "",
     tag: Annotated[str, typer.Option(help="Those of your team with this tag alone.")] = "",
-    limit: Annotated[int, typer.Option(min=1, help="At most so many, newest first.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number to list, newest first.")] = 50,
     profile: Profile = "",
     as_json: AsJson = False,
 ) -> None:

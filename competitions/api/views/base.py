@@ -41,7 +41,7 @@ class ApiView(GenericAPIView[Any]):
         self.received = request
 
     def person(self) -> User:
-        """The signed-in person or robot; else 401."""
+        """The signed-in person or service account; else 401."""
         user = self.request.user
         if not isinstance(user, User):
             raise NotAuthenticated("Send an API token as `Authorization: Bearer <token>`, or sign in.")

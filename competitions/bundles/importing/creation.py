@@ -51,7 +51,7 @@ from files.bundles.schema import (
 )
 from files.bundles.types import Index
 from files.markup import MAX_CHARACTERS
-from files.text import free_name, is_placeholder
+from files.text import free_name, is_placeholder, quantity
 
 MAX_SUBTITLE = 256
 Text = tuple[str, Format]
@@ -138,15 +138,15 @@ class Maker:
         spec, mapped = self.spec, self.report.mapped
         self.report.created[:0] = [
             f"competition {competition.title!r} at /competitions/{competition.slug}/, a draft",
-            f"{_counted(spec.pages, 'page')} and {'the' if current_rules(competition) else 'no'} rules",
-            _counted(spec.tasks, "task"),
-            f"{_counted(spec.phases, 'phase')}, each with a leaderboard",
+            f"{quantity(len(spec.pages), 'page')} and {'the' if current_rules(competition) else 'no'} rules",
+            quantity(len(spec.tasks), "task"),
+            f"{quantity(len(spec.phases), 'phase')}, each with a leaderboard",
         ]
         note = self.reader.document.note
         if not spec.docker_image:
             mapped.append(note(("docker_image",), f"no image is named; programs run in {competition.image_name}"))
         if spec.solutions:
-            self.report.created.append(f"{_counted(spec.solutions, 'solution')}, for organizers alone")
+            self.report.created.append(f"{quantity(len(spec.solutions), 'solution')}, for organizers alone")
         for board in spec.leaderboards[1:]:
             self.report.ignored.append(
                 note(board.where, "phases have the first leaderboard; this one is on none of them")
@@ -218,7 +218,7 @@ class Maker:
                 ask(place=ImageUpload.Place.PAGE, file=self.parts[path].file, name=name)
         before.remove_others()
         if images:
-            self.report.created.append(f"{_counted(list(images), 'image')} for pages")
+            self.report.created.append(f"{quantity(len(images), 'image')} for pages")
 
     def _fact_sheet(self, competition: Competition) -> None:
         own = {question.key for question in self.spec.podium.fact_sheet}
@@ -331,10 +331,6 @@ def _defaults() -> dict[str, object]:
     """Defaults of a phase whose bundle names neither budget, nor preset, nor how its board grows."""
     names = {*bundle_places(Phase), "dataset_check", "smoke_task"}
     return {field.name: field.get_default() for field in Phase._meta.concrete_fields if field.name in names}
-
-
-def _counted(parts: Sequence[object], name: str) -> str:
-    return f"{len(parts)} {name}{'' if len(parts) == 1 else 's'}"
 
 
 def _text_files(extra: PhaseExtra) -> str:

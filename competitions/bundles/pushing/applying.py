@@ -32,6 +32,8 @@ from files.bundles.archive import BundleFiles
 from files.bundles.faults import Report, invalid
 from files.bundles.reader import BundleReader
 from files.bundles.samples import read_samples
+from files.bundles.schema import TASK_FILES
+from files.text import quantity
 
 
 @dataclass
@@ -217,11 +219,8 @@ def _impact_of_boards(
 def _impact_of_files(competition: Competition, changes: list[Change]) -> Iterator[str]:
     """Scores that come from programs or data which the push replaces."""
     for task in Task.objects.filter(phases__competition=competition).distinct():
-        files = [
-            f"tasks.{task.name}.{name}"
-            for name in ("scoring_program", "reference_data", "ingestion_program", "input_data")
-        ]
+        files = [f"tasks.{task.name}.{name}" for name in TASK_FILES]
         count = Submission.objects.filter(runs__task=task).distinct().count()
         if count and any(change["path"] in files for change in changes):
-            submissions = f"{count} submission{'' if count == 1 else 's'} ran with the former files"
+            submissions = f"{quantity(count, 'submission')} ran with the former files"
             yield f"{task.name}: {submissions}. Their scores stay; run them again to compare them with new ones."

@@ -1,9 +1,6 @@
 """A competition's images: uploads are re-encoded in the background, and only the results are shown."""
 
-import tempfile
-from collections.abc import Callable
 from datetime import datetime
-from pathlib import Path
 from typing import Final
 
 import structlog
@@ -12,17 +9,16 @@ from django.db import transaction
 from django.db.models import QuerySet, Sum
 
 from competitions.catalog.models import Competition, ImageUpload, PageImage
+from competitions.resources.images import encode_image
 from competitions.resources.models import StoredFile
-from competitions.resources.storage import local_copy, store_path
 from core.background import jobs
-from core.background.bounded import Bounds, Call, OverBounds, Stopped, run_bounded
-from core.background.rows import RENEWALS, Claim, claims
+from core.background.bounded import Stopped
+from core.background.rows import Claim, claims
 from core.refusals import RefusalKind
 from files.markup.sanitizing import SMALL_WIDTH
 
 log = structlog.get_logger(__name__)
 IMAGE_JOB: Final = "image"
-ENCODE: Final = "competitions.resources.image_encoding:encode"
 SIZES: Final = {  # widths, at most; phones are shown a second image on pages
     ImageUpload.Place.PAGE: {"large": 1600, "small": SMALL_WIDTH, "is_lossless": False},
     ImageUpload.Place.LOGO: {"large": 512, "small": 0, "is_lossless": True},
@@ -30,9 +26,6 @@ SIZES: Final = {  # widths, at most; phones are shown a second image on pages
 }
 MAX_IMAGES: Final = 200
 MAX_TOTAL_BYTES: Final = 200 * 1024**2
-OURS: Final = (
-    "It could not be read because of an error on our side; the administrators find it in the log. Upload it again."
-)
 
 IMAGES_FULL: Final = RefusalKind(
     413,
@@ -52,7 +45,7 @@ def image_request(
     Competition.objects.select_for_update(no_key=True).get(pk=competition.pk)  # those that come at once take turns
     if place == ImageUpload.Place.PAGE:
         _require_room(competition, file, name)
-    if _shown_at_once(competition, place, file, name):
+    if _show_known(competition, place, file, name):
         return
     upload, _ = ImageUpload.objects.update_or_create(
         competition=competition,
@@ -73,8 +66,8 @@ def _require_room(competition: Competition, file: StoredFile, name: str) -> None
         raise IMAGES_FULL()
 
 
-def _shown_at_once(competition: Competition, place: ImageUpload.Place, file: StoredFile, name: str) -> bool:
-    """True for a file that this site wrote: such an image of a page has its size on record."""
+def _show_known(competition: Competition, place: ImageUpload.Place, file: StoredFile, name: str) -> bool:
+    """Show a file that this site wrote, as its size on record tells; False for any other."""
     twin = PageImage.objects.filter(file=file, width__isnull=False).first() if place == ImageUpload.Place.PAGE else None
     if twin is not None:
         _show(competition, place, name, {key: getattr(twin, key) for key in ("file", "small", "width", "height")})
@@ -91,7 +84,7 @@ def _show(competition: Competition, place: str, name: str, image: dict[str, obje
 
 
 def waiting_images() -> QuerySet[ImageUpload]:
-    """Images that somebody must write anew, or is writing."""
+    """Uploads that wait to be re-encoded, or are being re-encoded."""
     return ImageUpload.objects.filter(fault="")
 
 
@@ -99,7 +92,7 @@ def waiting_images() -> QuerySet[ImageUpload]:
 def image_perform(upload: ImageUpload, claimed: Claim) -> None:
     """Write one image anew and show it, or say why not; nothing when nobody asks for that any more."""
     try:
-        fault = OURS if upload.attempts > settings.BACKGROUND_ATTEMPTS else _encode(upload, claimed)
+        fault = jobs.OUR_ERROR if upload.attempts > settings.BACKGROUND_ATTEMPTS else _encode(upload, claimed)
     except Stopped:
         log.info("image_stopped", image=upload.pk)
         return
@@ -112,28 +105,11 @@ IMAGE: Final = jobs.Job(IMAGE_JOB, waiting=waiting_images, perform=image_perform
 
 def _encode(upload: ImageUpload, claimed: Claim) -> str:
     """The fault of the image; empty: it is shown now."""
-    image, fault = _anew(upload.file, upload.place, is_wanted=claimed.renew)
+    image, fault = encode_image(upload.file, SIZES[ImageUpload.Place(upload.place)], is_wanted=claimed.renew)
     with transaction.atomic():
         if image and claimed.held.select_for_update().exists():  # else another image took its place meanwhile
             _show(upload.competition, upload.place, upload.name, image)
     return fault
-
-
-def _anew(file: StoredFile, place: str, *, is_wanted: Callable[[], bool]) -> tuple[dict[str, object], str]:
-    """The image written anew, as the fields of `PageImage`, and what is wrong with it."""
-    bounds = Bounds(wall_s=60, cpu_s=60, memory_bytes=settings.CHECK_MEMORY_BYTES)
-    every_s = settings.BACKGROUND_LEASE_S / RENEWALS
-    with tempfile.TemporaryDirectory(prefix="image-") as folder, local_copy(file) as path:
-        work = Call(ENCODE, {"source": str(path), "folder": folder, **SIZES[ImageUpload.Place(place)]})
-        try:
-            outcome = run_bounded(work, bounds, is_wanted=is_wanted, every_s=every_s)
-        except OverBounds as error:
-            return {}, f"It took more {error.what} to read than this site allows. Save it smaller."
-        if "fault" in outcome:
-            return {}, str(outcome["fault"])
-        large = store_path(Path(folder) / "large.webp")
-        small = store_path(Path(folder) / "small.webp") if outcome["has_small"] else None
-    return {"file": large, "small": small, "width": outcome["width"], "height": outcome["height"]}, ""
 
 
 def image_import(
@@ -145,9 +121,9 @@ def image_import(
     """
     if place == ImageUpload.Place.PAGE:
         _require_room(competition, file, name)
-    if _shown_at_once(competition, place, file, name):
+    if _show_known(competition, place, file, name):
         return
-    image, fault = _anew(file, place, is_wanted=lambda: True)
+    image, fault = encode_image(file, SIZES[place], is_wanted=lambda: True)
     if image:
         _show(competition, place, name, image)
         return

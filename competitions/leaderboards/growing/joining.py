@@ -62,11 +62,11 @@ def dataset_join(*, submission: Submission, now: datetime) -> Dataset | None:
         return None
     with local_copy(submission.file) as path, divided(path) as parts:
         inputs, reference = (store_path(part) for part in parts)
-    return _joined(submission, phase, inputs, reference, now)
+    return _create_dataset(submission, phase, inputs, reference, now)
 
 
 @transaction.atomic
-def _joined(
+def _create_dataset(
     submission: Submission, phase: Phase, inputs: StoredFile, reference: StoredFile, now: datetime
 ) -> Dataset | None:
     """The part under the phase's lock: datasets join one after the other, so the last place is given once."""

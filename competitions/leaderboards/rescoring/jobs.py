@@ -119,7 +119,7 @@ def _tell(proposal: Proposal) -> None:
         kind=Kind.RESCORING,
         competition=competition,
         event=f"proposal-{proposal.pk}",
-        subject=f"Submissions to {competition} were scored anew: {proposal.title}",
+        subject=f"Submissions to {competition} were rescored: {proposal.title}",
         text=f"The organizers of “{competition}” have changed the scoring, and all submissions were scored by it. Scores and places may "
         f"have changed. Their reason: {proposal.reason}",
         path=f"/competitions/{competition.slug}/changes/{proposal.number}/",

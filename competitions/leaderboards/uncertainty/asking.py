@@ -1,4 +1,4 @@
-"""Asking the background to say anew how sure a board is."""
+"""Requests to recompute a board's uncertainty in the background."""
 
 from typing import Final
 
@@ -30,7 +30,7 @@ def begin_uncertainty(board: Leaderboard, submission: Submission) -> None:
 
 
 def ask_uncertainty(board: Leaderboard) -> None:
-    """Have it said anew after a change of the board; nothing where none of its results brought replicates."""
+    """Request new intervals after the board changed, if any of its results has replicates."""
     first_asked = Case(When(wanted=F("done"), then=timezone.now()), default=F("created_at"))
     rows = BoardUncertainty.objects.filter(leaderboard=board)
     if rows.update(wanted=F("wanted") + 1, created_at=first_asked) and board.entry_count <= SENT_AT_ONCE:

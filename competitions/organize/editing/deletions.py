@@ -12,6 +12,7 @@ from competitions.organize.refusals import DELETION_CHANGED, NOT_DELETED
 from competitions.winners.models import Place
 from core.confirmations import state_digest
 from core.rows import RowT
+from files.text import quantity
 
 
 @dataclass(frozen=True)
@@ -48,9 +49,9 @@ def _of_board(board: Leaderboard) -> Iterator[str]:
     ranked, baselines = (board.entries.filter(is_baseline=is_baseline) for is_baseline in (False, True))
     gone = []
     if teams := ranked.values("team").distinct().count():
-        gone.append(f"{_rows(ranked.count())} of {teams:,} team{'' if teams == 1 else 's'}")
+        gone.append(f"{quantity(ranked.count(), 'row')} of {quantity(teams, 'team')}")
     if baseline_rows := baselines.count():
-        gone.append(f"{_rows(baseline_rows)} of baselines")
+        gone.append(f"{quantity(baseline_rows, 'row')} of baselines")
     if gone:
         yield f"{' and '.join(gone)} go, with ranks, trends and the chart of best scores."
     if board.score_count:
@@ -59,10 +60,6 @@ def _of_board(board: Leaderboard) -> Iterator[str]:
         yield f"{picks} team{' has' if picks == 1 else 's have'} chosen what counts on it. The choices are lost."
     if board.phase.leaderboards.count() == 1:
         yield f"The phase “{board.phase.name}” has no board then: nothing of it is ranked, and teams see no scores of it."
-
-
-def _rows(count: int) -> str:
-    return f"{count:,} row{'' if count == 1 else 's'}"
 
 
 def task_deletion(task: Task, competition: Competition) -> Deletion:
@@ -86,7 +83,7 @@ def _keeps_task(task: Task, phases: list[Phase], own: list[Phase]) -> Iterator[s
 def _of_task(task: Task, phases: list[Phase]) -> Iterator[str]:
     for phase in phases:
         left = len(phase.tasks.all()) - 1
-        yield f"Submissions to “{phase.name}” are run on {left} task{'' if left == 1 else 's'} from now on, not on this one."
+        yield f"Submissions to “{phase.name}” are run on {quantity(left, 'task')} from now on, not on this one."
     for check in task.checked_by.all():
         yield f"The check “{check.name}” of winners' code goes with it."
     yield "Its files stay for whatever else uses them."

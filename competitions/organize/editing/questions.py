@@ -18,7 +18,7 @@ from competitions.submissions.models import Submission
 from competitions.teams.models import Registration, RegistrationQuestion
 from competitions.web.forms import offer
 from core.models import next_index
-from files.text import free_name
+from files.text import free_name, quantity
 
 SHARED_FIELDS = ("title", "help_text", "kind", "choices", "is_required", "key", "index")
 SHARED_LABELS = {"title": "Question", "kind": "Answered by", "index": "Place", "is_required": "Required"}
@@ -141,7 +141,7 @@ def _impact_of_fact_question(question: Question, changed: list[str]) -> Iterator
     if not question.pk:
         return
     answered = _submissions_with(question)
-    submissions = f"{answered:,} submission{'' if answered == 1 else 's'}"
+    submissions = quantity(answered, "submission")
     if answered and "is_public" in changed:
         seen = "everybody reads" if question.is_public else "teams and organizers alone read"
         yield f"{seen.capitalize()} the answers of {submissions} from now on."
@@ -164,10 +164,10 @@ def question_deletion(question: AskedQuestion) -> Deletion:
 def _of_answers(question: AskedQuestion) -> Iterator[str]:
     if isinstance(question, RegistrationQuestion):
         if count := _answers_given(question):
-            yield f"{count:,} answer{'' if count == 1 else 's'} stay with the registrations, in the list and in downloads."
+            yield f"{quantity(count, 'answer')} stay with the registrations, in the list and in downloads."
     elif isinstance(question, Question):
         if count := _submissions_with(question):
-            yield f"{count:,} answer{'' if count == 1 else 's'} stay with the submissions."
+            yield f"{quantity(count, 'answer')} stay with the submissions."
         if question.is_on_board:
             yield "Its column leaves the boards."
 

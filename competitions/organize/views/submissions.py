@@ -27,6 +27,7 @@ from competitions.organize.workspace.submissions import (
 from competitions.runs.services import bulk_cost, submission_start, unstarted_submissions, waiting_start
 from competitions.submissions.models import Dataset, Submission
 from competitions.web.forms import cleaned
+from files.text import quantity
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -89,7 +90,7 @@ def _act(request: HttpRequest, competition: Competition) -> HttpResponse:
         context = {"action": action, "words": words, "cost": bulk_cost(chosen), "chosen": chosen, "queues": queues}
         return render_page(request, competition, "organize/workspace/confirm.html", context, tab="submissions")
     done, refused = act_on(
-        chosen, action, reason=values["reason"], queue=values["queue"], actor=_actor(request), now=timezone.now()
+        chosen, action, reason=values["reason"], queue=values["queue"], by=person(request), now=timezone.now()
     )
     for sentence in refused:
         messages.warning(request, sentence)
@@ -102,7 +103,7 @@ def start(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Start one submission that waits for the organizers."""
     sent = Submission.objects.filter(phase__competition=managed_competition(request, slug))
     submission = get_object_or_404(sent.select_related("phase__competition"), pk=pk)
-    submission_start(submission=submission, actor=_actor(request), now=timezone.now())
+    submission_start(submission=submission, by=person(request), now=timezone.now())
     messages.success(request, f"Submission #{pk} was started.")
     return redirect("organize:submissions", slug)
 
@@ -113,7 +114,7 @@ def start_waiting(request: HttpRequest, slug: str) -> HttpResponse:
     competition = managed_competition(request, slug)
     started, waiting = waiting_start(competition=competition, actor=_actor(request), now=timezone.now())
     more = f" {waiting} still wait{'s' if waiting == 1 else ''}: press again." if waiting else ""
-    messages.success(request, f"{started} submission{'' if started == 1 else 's'} started.{more}")
+    messages.success(request, f"{quantity(started, 'submission')} started.{more}")
     return redirect("organize:submissions", competition.slug)
 
 
@@ -123,5 +124,5 @@ def dataset_rerun(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     sent = Submission.objects.filter(phase__competition=managed_competition(request, slug))
     dataset = get_object_or_404(Dataset, submission=get_object_or_404(sent, pk=pk))
     count = cells_rerun(dataset=dataset, actor=_actor(request), now=timezone.now())
-    messages.success(request, f"{count} failed run{'' if count == 1 else 's'} queued again.")
+    messages.success(request, f"{quantity(count, 'failed run')} queued again.")
     return redirect("web:submission", pk)

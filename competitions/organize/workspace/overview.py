@@ -27,10 +27,11 @@ from competitions.runs.queue.positions import queue_wait
 from competitions.runs.services import unstarted_submissions
 from competitions.submissions.models import Submission
 from competitions.submissions.states import HELD, ORGANIZERS_OWN, Reason, State
-from competitions.teams.models import Registration, Team
+from competitions.teams.models import Registration
 from competitions.web.presentation.charts import baseline_levels, score_chart
 from competitions.web.templatetags.podium import ago
 from core.design.charts import Axis, Chart, Point, Series, Tone
+from files.text import quantity
 
 DAYS: Final = 28
 MOST_COUNTED: Final = 100  # of what waits for somebody: more is not told apart
@@ -137,8 +138,9 @@ def _gpu_hours(competition: Competition, now: datetime) -> Iterator[Attention]:
 
 
 def count_words(count: int, singular: str, several: str = "") -> str:
-    name = singular if count == 1 else several or f"{singular}s"
-    return f"{count}{' or more' if count == MOST_COUNTED else ''} {name}"
+    """The quantity, of which no more than `MOST_COUNTED` were counted."""
+    words = quantity(count, singular, several)
+    return words.replace(" ", " or more ", 1) if count == MOST_COUNTED else words
 
 
 def competition_numbers(
@@ -149,11 +151,10 @@ def competition_numbers(
         submitted=Sum("submitted"), scored=Sum("scored")
     )
     week = sum(day.submitted for day in days if day.day > (now - timedelta(days=7)).date())
-    teams = Team.objects.filter(competition=competition, merged_into=None, is_baseline=False).count()
     queued = Run.objects.filter(submission__phase__competition=competition, state=State.QUEUED)
     waiting = queued[:MOST_RUNS].count()
     return [
-        ("Teams", f"{teams:,}"),
+        ("Teams", f"{competition.team_count:,}"),
         ("Submissions", f"{total['submitted'] or 0:,}"),
         ("Submissions, last 7 days", f"{week:,}"),
         ("Scored", f"{total['scored'] or 0:,}"),
@@ -200,7 +201,7 @@ def _submissions(days: Sequence[CompetitionDay]) -> Chart:
     return _bars(
         "submissions-a-day",
         "Submissions a day",
-        f"{total:,} submission{'' if total == 1 else 's'} in these four weeks, {scored:,} of them scored.",
+        f"{quantity(total, 'submission')} in these four weeks, {scored:,} of them scored.",
         Axis("Submissions", "count"),
         _daily(days, lambda day: day.submitted, _whole, "other", "Received"),
         _daily(days, lambda day: day.scored, _whole, "own", "Scored"),

@@ -115,9 +115,10 @@ def queues_for(user: User, competition: Competition) -> QuerySet[Queue]:
 
 
 def act_on(
-    chosen: QuerySet[Submission], action: str, *, reason: str, queue: Queue | None, actor: str, now: datetime
+    chosen: QuerySet[Submission], action: str, *, reason: str, queue: Queue | None, by: User, now: datetime
 ) -> tuple[int, list[str]]:
     """Act on each; returns how many, and why not others. Raises `REASON_MISSING` or `QUEUE_MISSING`."""
+    actor = f"organizer:{by.username}"  # as the history of runs names them
     if action in ("disqualify", "reinstate") and not reason.strip():
         raise REASON_MISSING()
     if action == "move":
@@ -126,7 +127,7 @@ def act_on(
         move = partial(runs_move_to_queue, queue=queue, actor=actor, now=now)
         return sum(move(submission=submission) > 0 for submission in chosen), []
     acts: dict[str, Callable[..., object]] = {
-        "start": partial(submission_start, actor=actor, now=now),
+        "start": partial(submission_start, by=by, now=now),
         "rerun": partial(submission_rerun, actor=actor, now=now),
         "cancel": partial(submission_cancel, actor=actor, now=now),
         "disqualify": partial(submission_disqualify, reason=reason.strip(), now=now),

@@ -127,7 +127,7 @@ def _warn(competition: Competition, queue: Queue, allowance: GpuAllowance, now: 
         kind=Kind.GPU_HOURS,
         competition=competition,
         subject=_subject(competition, allowance, month),
-        text=f"{_outlook(allowance, month, now)} {NOTHING_IS_LOST} {_who_gives_more(queue)}",
+        text=f"{_consequences(allowance, month, now)} {NOTHING_IS_LOST} {_who_gives_more(queue)}",
         path=reverse("organize:overview", args=[competition.slug]),
         event=event,
     )
@@ -139,7 +139,7 @@ def _subject(competition: Competition, allowance: GpuAllowance, month: Month) ->
     return f"{competition} has used {allowance.used:.0f} of its {allowance.given} GPU hours of {month.title}"
 
 
-def _outlook(allowance: GpuAllowance, month: Month, now: datetime) -> str:
+def _consequences(allowance: GpuAllowance, month: Month, now: datetime) -> str:
     goes_on = f"{month.ends_at:%-d %B}"
     if allowance.is_spent:
         return f"Runs with a GPU wait from now on and start from {goes_on} (UTC) on."

@@ -20,6 +20,7 @@ from competitions.runs.models import Run, RunEvent, TeamTurn
 from competitions.runs.queue.matching import able_workers
 from competitions.runs.queue.ranking import WaitingTeam, hand_outs
 from competitions.submissions.states import FINAL, HELD, State
+from files.text import quantity
 
 LATELY: Final = 50  # ended runs that the estimate is made of
 ENOUGH: Final = 3
@@ -156,8 +157,8 @@ def expected_wait(*, place: int, slots: int, held: int, times: list[float]) -> t
 
 def unserved_queues(now: datetime) -> Iterator[str]:
     """For the site's health. Everybody reads it, so no queue is named: they may be organizers' own."""
-    if count := len(queues_without_worker(now)):
-        yield f"workers: runs wait on {count} queue{'' if count == 1 else 's'} with no worker that responds"
+    if queues := queues_without_worker(now):
+        yield f"workers: runs wait on {quantity(len(queues), 'queue')} with no worker that responds"
 
 
 def queues_without_worker(now: datetime) -> list[Queue]:

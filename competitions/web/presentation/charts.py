@@ -9,6 +9,7 @@ from competitions.disclosure.uncertainty import Bar
 from competitions.leaderboards.models import Entry, RankChange
 from competitions.leaderboards.ranking.fact_columns import FactColumn
 from core.design.charts import Axis, Chart, Level, Point, Series, Tone, time_ends, time_point
+from files.text import quantity
 
 Dated = tuple[datetime, float, str]  # when, the value in the column's unit, whose
 
@@ -138,7 +139,7 @@ def distribution_chart(bars: Sequence[Bar], column: Column, own: Entry | None) -
     return Chart(
         key="distribution",
         title="How the scores are distributed",
-        summary=f"{total} row{'' if total == 1 else 's'}, most from {most.low} to {most.high}. The outer bars hold all rows beyond.",
+        summary=f"{quantity(total, 'row')}, most from {most.low} to {most.high}. The outer bars hold all rows beyond.",
         x=Axis(f"{unit_title(column)}, from", "category"),
         y=Axis("Rows"),
         series=series,

@@ -61,7 +61,7 @@ def _job(request: HttpRequest, pk: int) -> BundleImport:
 
 
 def _imports(user: User) -> QuerySet[BundleImport]:
-    """The imports that make a competition; tasks are sent by robots, which ask for themselves."""
+    """The imports that make a competition; tasks are sent by clients, which ask for themselves."""
     jobs = BundleImport.objects.filter(owner=user).exclude(kind=BundleImport.Kind.TASK)
     return jobs.select_related("competition")
 

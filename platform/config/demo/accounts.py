@@ -1,4 +1,4 @@
-"""The demo's people: an organizer, two teams and a robot. Passwords are made at random and shown once.
+"""The demo's organizer, teams and service account. Passwords are made at random and shown once.
 
 The image of the site, which has no examples, takes them from here, too.
 """
@@ -18,7 +18,7 @@ from competitions.teams.services import register, team_create
 
 @dataclass(frozen=True)
 class Account:
-    """The credentials of one of the demo's people; a robot has a token and no password."""
+    """The credentials of one of the demo's people; a service account has a token and no password."""
 
     role: str
     username: str
@@ -29,7 +29,7 @@ class Account:
 def person_create(
     *, role: str, username: str, now: datetime, is_staff: bool = False, is_robot: bool = False
 ) -> tuple[User, Account]:
-    """A confirmed account with a random password (none for a robot) and an API token for a week."""
+    """A confirmed account with a random password (none for a service account) and an API token for a week."""
     password = None if is_robot else secrets.token_urlsafe(12)
     user = User.objects.create_user(
         username=username, email=f"{username}@podium.example", password=password, is_staff=is_staff, is_robot=is_robot

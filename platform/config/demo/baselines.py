@@ -1,4 +1,4 @@
-"""Sending the baselines in through the REST API, as robots do, and following them to their end."""
+"""Sending the baselines in through the REST API, as any client does, and following them to their end."""
 
 import json
 import time
@@ -114,7 +114,7 @@ class Client:
 
 
 def who_sends(baselines: list[Baseline]) -> list[tuple[str, Baseline]]:
-    """The robot sends every baseline; teams try some, so that the board shows more than baselines."""
+    """The service account sends every baseline; teams try some, so that the board shows more."""
     plan = [("robot", baseline) for baseline in baselines]
     return plan + [(role, baseline) for baseline in baselines for role in baseline.also_by]
 

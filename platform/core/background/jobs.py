@@ -25,6 +25,9 @@ from core.background.rows import Claim, unclaimed
 from core.celery import Broker, app
 from core.models import Turn
 
+OUR_ERROR: Final = (
+    "It could not be read because of an error on our side; the administrators find it in the log. Upload it again."
+)
 TRIED: Final = 20  # other processes may take the first ones at the same time
 
 

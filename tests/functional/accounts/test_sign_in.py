@@ -1,4 +1,4 @@
-"""People sign in, robots do not; and whose address it is that attempts are counted by."""
+"""People sign in, service accounts do not; and whose address it is that attempts are counted by."""
 
 from __future__ import annotations
 

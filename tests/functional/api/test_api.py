@@ -1,4 +1,4 @@
-"""The REST API as a robot uses it: tokens, uploads, submissions, limits, boards, problems."""
+"""The REST API as a client uses it: tokens, uploads, submissions, limits, boards, problems."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def varied(row: Model) -> Model:
     return row
 
 
-def test_how_a_board_grows_travels_and_the_data_sets_of_teams_do_not(site: Scenario, tmp_path: Path) -> None:
+def test_how_a_board_grows_travels_and_the_datasets_of_teams_do_not(site: Scenario, tmp_path: Path) -> None:
     phase = grow(site)
     Phase.objects.filter(pk=phase.pk).update(max_datasets=17, max_datasets_per_team=2)
     site.sealed.delete()

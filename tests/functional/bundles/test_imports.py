@@ -137,7 +137,7 @@ def test_one_file_under_two_names_is_stored_once_and_kept_as_two_resources(site:
         (False, Resource.Kind.INPUT_DATA, "there is no dataset with the key"),
     ],
 )
-def test_a_key_means_a_data_set_of_ones_own(
+def test_a_key_means_a_dataset_of_ones_own(
     site: Scenario, tmp_path: Path, owned: bool, kind: Resource.Kind, words: str
 ) -> None:
     existing = resource(site.organizer if owned else person(is_staff=True), kind, zip_bytes({"x": "y"}))

@@ -51,7 +51,7 @@ def held(site: Scenario) -> Scenario:
 
 
 def start(site: Scenario, submission: Submission) -> int:
-    return submission_start(submission=submission, actor="organizer:x", now=site.now)
+    return submission_start(submission=submission, by=site.organizer, now=site.now)
 
 
 def api(user: User, scope: Scope = Scope.ORGANIZE) -> Any:

@@ -16,7 +16,13 @@ from django.urls import reverse
 
 from competitions.catalog.models import Column, Leaderboard
 from competitions.factsheets.models import Question
-from competitions.factsheets.services import FactSheetInvalid, fact_sheet_questions, read_fact_sheet, save_question
+from competitions.factsheets.services import (
+    FactSheetInvalid,
+    delete_question,
+    fact_sheet_questions,
+    read_fact_sheet,
+    save_question,
+)
 from competitions.leaderboards.reading import board as reading
 from competitions.leaderboards.reading.export import csv_lines
 from competitions.leaderboards.services import board_rebuild
@@ -267,6 +273,27 @@ def test_an_edited_answer_and_a_changed_question_show_on_the_board(inquiry: Scen
     url = reverse("organize:question", args=[inquiry.competition.slug, "fact-sheet", question.pk])
     assert save_form(user_client(inquiry.organizer), url, is_on_board=None).status_code == 302
     assert "fact:method" not in board.entries.get().values
+
+
+def test_boards_are_made_again_for_the_questions_that_concern_them_alone(inquiry: Scenario) -> None:
+    def versions() -> list[int]:
+        return list(Leaderboard.objects.order_by("pk").values_list("version", flat=True))
+
+    before = versions()
+    honest = Question.objects.get(key="honest")
+    honest.title = "Are you honest?"
+    save_question(honest)
+    ask(inquiry, "other")
+    delete_question(honest)
+    assert versions() == before
+    own = ask(inquiry, "method", phase=inquiry.sealed)
+    assert versions() != before, "on that phase's board it takes the place of one that is shown"
+    before, own.key = versions(), "own_method"
+    save_question(own)
+    assert versions() != before, "and gives it back"
+    before = versions()
+    delete_question(Question.objects.get(key="code"))
+    assert versions() != before
 
 
 @pytest.mark.parametrize(

@@ -133,7 +133,7 @@ def test_only_members_of_ranked_teams_make_one_and_only_where_it_is_on(over: Sce
     for name in ("", "a\nb", "a" * 101):
         assert client.post(url, {"name": name}).status_code == 422
     Competition.objects.filter(pk=over.competition.pk).update(gives_certificates=False)
-    assert "give no certificates" in client.post(url, {"name": "A"}).text
+    assert "does not issue certificates" in client.post(url, {"name": "A"}).text
     assert not Certificate.objects.exists()
 
 

@@ -167,11 +167,11 @@ def test_programs_and_submission_in_r(benchmark_site: Make, r_image: str) -> Non
     assert 0 < site.entry(submission).values["mae"] < 0.25
 
 
-def test_a_data_set_is_put_to_every_algorithm_and_shown_by_the_dashboard(
+def test_a_dataset_is_put_to_every_algorithm_and_shown_by_the_dashboard(
     benchmark_site: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site = benchmark_site(cometh.build_bundle)
-    submission = site.submit(cometh.data_set(tmp_path / "data"), Kind.DATASET)
+    submission = site.submit(cometh.dataset(tmp_path / "data"), Kind.DATASET)
     assert len(site.run_all(submission)) == len(cometh.ALGORITHMS)
     by_task = {run.task.name: run.scores["mae"] for run in submission.runs.select_related("task")}
     assert max(by_task["Projected gradients"], by_task["Least squares"]) < by_task["Equal parts"] / 3

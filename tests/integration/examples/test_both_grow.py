@@ -79,7 +79,7 @@ def spy(tmp_path: Path) -> Path:
     return files(tmp_path / "spy", {"model.py": (ALGORITHMS / "centroids" / "model.py").read_text() + SPY})
 
 
-def test_algorithms_and_data_sets_are_submitted_and_every_cell_is_run(
+def test_algorithms_and_datasets_are_submitted_and_every_cell_is_run(
     benchmark_site: Make,  # noqa: F811
     tmp_path: Path,
     spy: Path,
@@ -88,8 +88,8 @@ def test_algorithms_and_data_sets_are_submitted_and_every_cell_is_run(
     ann, ben, cay = (person(site, name) for name in ("Ann", "Ben", "Cay"))
     send(site, ann, ALGORITHMS / "neighbours", Kind.CODE)
     send(site, ben, spy, Kind.CODE)
-    stripes = send(site, cay, both.data_set(tmp_path / "stripes", shape="stripes"), Kind.DATASET)
-    noise = both.data_set(tmp_path / "noise", shape="blobs")
+    stripes = send(site, cay, both.dataset(tmp_path / "stripes", shape="stripes"), Kind.DATASET)
+    noise = both.dataset(tmp_path / "noise", shape="blobs")
     (noise / "reference_data" / "labels.txt").write_text("0\n1\n2\n" * 50)
     bad = send(site, cay, noise, Kind.DATASET)
     logs = run_all(site)
@@ -100,7 +100,7 @@ def test_algorithms_and_data_sets_are_submitted_and_every_cell_is_run(
     assert Dataset.objects.get().submission == stripes
     assert Run.objects.filter(fills_board=True, state=State.FINISHED).count() == 2
     send(site, cay, ALGORITHMS / "majority", Kind.CODE)  # a new algorithm, run on what is there
-    wide = send(site, ann, both.data_set(tmp_path / "wide", shape="wide"), Kind.DATASET)
+    wide = send(site, ann, both.dataset(tmp_path / "wide", shape="wide"), Kind.DATASET)
     settle(site)
     cells = Run.objects.filter(fills_board=True)
     assert set(cells.values_list("submission__team__name", "task", "state")) == {

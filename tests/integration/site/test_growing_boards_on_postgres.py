@@ -62,7 +62,7 @@ def test_the_same_cell_is_queued_once_by_eight_threads(site: Scenario) -> None:
 
 
 @pytest.mark.parametrize("lock", [True, False], ids=["locked", "control: the race is real"])
-def test_the_last_place_is_given_to_one_data_set(site: Scenario, lock: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_last_place_is_given_to_one_dataset(site: Scenario, lock: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     sent = [submit_dataset(site, team) for team in site.teams]
     work(site, {})
     Phase.objects.filter(pk=site.phase.pk).update(max_datasets=1)
@@ -84,14 +84,14 @@ def test_the_last_place_is_given_to_one_data_set(site: Scenario, lock: bool, mon
     assert Dataset.objects.count() == Task.objects.filter(dataset__isnull=False).count() == outcomes["joined"]
 
 
-def test_a_data_set_joins_once_however_many_reconcilers_find_it(site: Scenario) -> None:
+def test_a_dataset_joins_once_however_many_reconcilers_find_it(site: Scenario) -> None:
     submit_dataset(site)
     work(site, {})
     outcomes = at_once(6, lambda number: str(joining.datasets_join(now=timezone.now())))
     assert outcomes == Counter({"0": 5, "1": 1})
 
 
-def test_one_team_takes_its_last_place_for_a_data_set_once(site: Scenario) -> None:
+def test_one_team_takes_its_last_place_for_a_dataset_once(site: Scenario) -> None:
     Phase.objects.filter(pk=site.phase.pk).update(max_datasets_per_team=1)
     phase, user = Phase.objects.get(pk=site.phase.pk), site.member()
     uploads = [site.upload(zip_bytes({**DATASET, "n": str(number)}), "d.zip", user=user) for number in range(8)]

@@ -34,7 +34,7 @@ class KillWatch:
             try:
                 folder.mkdir(parents=True, exist_ok=True)
                 _set_limit(folder, limit_bytes)
-                self._events[str(cgroup.path)] = _watched(folder)
+                self._events[str(cgroup.path)] = _watch(folder)
             except OSError as error:
                 raise SandboxError(
                     "engine_error",
@@ -76,7 +76,7 @@ def _set_limit(folder: Path, limit_bytes: int) -> None:
         swap.write_text(str(limit_bytes))
 
 
-def _watched(folder: Path) -> int:
+def _watch(folder: Path) -> int:
     """A counter of the kernel's that grows with each kill."""
     event = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
     try:

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from accounts.views import person
 from competitions.catalog import publishing
 from competitions.catalog.models import Competition, CompetitionOrganizer, SealedUse
-from competitions.catalog.organizers import organizer_remove, organizer_sees_sealed
+from competitions.catalog.organizers import organizer_remove, organizer_set_sealed_right
 from competitions.catalog.readiness import competition_warnings
 from competitions.organize.building.removal import competition_delete
 from competitions.organize.forms import OrganizerForm, PlanForm, VisibilityForm
@@ -90,7 +90,7 @@ def organizers(request: HttpRequest, slug: str) -> HttpResponse:
         if organizer.user_id == user.pk and not user.is_superuser:
             return redirect("organize:start")
     else:
-        organizer_sees_sealed(organizer=organizer, sees=action == "show_sealed", by=user)
+        organizer_set_sealed_right(organizer=organizer, sees=action == "show_sealed", by=user)
         messages.success(request, "Saved.")
     return redirect("organize:settings", slug)
 

@@ -26,7 +26,7 @@ from tests.refusals import refuses
 from tests.scenario import Scenario
 
 
-def test_every_algorithm_that_counts_is_run_on_every_data_set_once(three: Scenario) -> None:
+def test_every_algorithm_that_counts_is_run_on_every_dataset_once(three: Scenario) -> None:
     joined(three, three.teams[1])
     for _ in range(3):
         reconcile(three)
@@ -69,7 +69,7 @@ def test_what_no_longer_counts_leaves_the_queue_and_comes_back(three: Scenario) 
     assert cells(submission=better).get().state == State.CANCELLED
 
 
-def test_a_running_cell_of_a_withdrawn_data_set_is_stopped(three: Scenario) -> None:
+def test_a_running_cell_of_a_withdrawn_dataset_is_stopped(three: Scenario) -> None:
     dataset = joined(three)
     reconcile(three)
     run = dispatch.run_claim(worker=three.worker(), free_gpus=0, now=three.now)
@@ -144,7 +144,7 @@ def test_nothing_is_queued_for_what_stopped_to_count_meanwhile(three: Scenario) 
     assert cells_queue(submission_id=submission.pk, tasks=[dataset.task_id], now=three.now) == 0
 
 
-def test_what_failed_on_a_data_set_is_run_again_alone(three: Scenario) -> None:
+def test_what_failed_on_a_dataset_is_run_again_alone(three: Scenario) -> None:
     dataset = joined(three, three.join("Dan"), name="new")
     settle(three, {("Ada", "new"): "scoring_error", ("Ben", "new"): 0.1, ("Cay", "new"): 0.2})
     assert order(three)[0] == ("Ben", 1.5)

@@ -28,7 +28,7 @@ from tests.refusals import refuses
 from tests.scenario import Scenario, person
 
 
-def test_a_data_set_joins_once_after_its_check_and_is_divided(site: Scenario) -> None:
+def test_a_dataset_joins_once_after_its_check_and_is_divided(site: Scenario) -> None:
     like = site.phase.tasks.get()
     Resource.objects.filter(pk=like.scoring_program_id).update(
         owner=person()
@@ -52,7 +52,7 @@ def test_a_data_set_joins_once_after_its_check_and_is_divided(site: Scenario) ->
             assert archive.namelist() == names
 
 
-def test_a_data_set_that_cannot_join_holds_up_no_other(site: Scenario) -> None:
+def test_a_dataset_that_cannot_join_holds_up_no_other(site: Scenario) -> None:
     damaged, whole = submit_dataset(site, name="a"), submit_dataset(site, site.teams[1], name="b")
     work(site, {})
     Submission.objects.filter(pk=damaged.pk).update(file=store_bytes(b"not a zip"))
@@ -70,11 +70,11 @@ def test_a_data_set_that_cannot_join_holds_up_no_other(site: Scenario) -> None:
         ("x" * 100, "a.zip", f"{'x' * 59}…"),
     ],
 )
-def test_a_data_set_is_called_by_its_description_else_by_its_file(description: str, file_name: str, name: str) -> None:
+def test_a_dataset_is_called_by_its_description_else_by_its_file(description: str, file_name: str, name: str) -> None:
     assert dataset_name(Submission(description=description, file_name=file_name)) == name
 
 
-def test_a_data_set_is_no_row_and_does_not_join_when_its_check_fails(site: Scenario) -> None:
+def test_a_dataset_is_no_row_and_does_not_join_when_its_check_fails(site: Scenario) -> None:
     submit_dataset(site)
     work(site, {("Ada", "Check"): "program_error"})
     assert reconcile(site) == (0, 0, 0)
@@ -85,7 +85,7 @@ def test_a_data_set_is_no_row_and_does_not_join_when_its_check_fails(site: Scena
 
 
 @pytest.mark.parametrize("missing", ["input_data", "reference_data"])
-def test_a_data_set_without_one_of_its_folders_is_refused_and_costs_nothing(site: Scenario, missing: str) -> None:
+def test_a_dataset_without_one_of_its_folders_is_refused_and_costs_nothing(site: Scenario, missing: str) -> None:
     files = {f"inner/{name}" if name.startswith(missing) else name: text for name, text in DATASET.items()}
     with pytest.raises(InvalidFile, match=f"no files in {missing}/ at its top level") as refused:
         submit_dataset(site, files=files)
@@ -93,7 +93,7 @@ def test_a_data_set_without_one_of_its_folders_is_refused_and_costs_nothing(site
     assert not Submission.objects.exists()
 
 
-def test_a_withdrawn_and_a_disqualified_data_set_leave_the_board_and_ranks_are_made_anew(three: Scenario) -> None:
+def test_a_withdrawn_and_a_disqualified_dataset_leave_the_board_and_ranks_are_made_anew(three: Scenario) -> None:
     for number, team in enumerate(three.teams[:2]):
         joined(three, team, name=f"set {number}")
     settle(three, {("Ada", "set 1"): 0.9, ("Ben", "set 0"): 0.9, ("Cay", "set 0"): 0.1, ("Cay", "set 1"): 0.1})
@@ -122,7 +122,7 @@ def test_only_the_team_withdraws_and_only_until_the_end(three: Scenario) -> None
         dataset_withdraw(submission=submit_code(three), by=three.member(), now=three.now)
 
 
-def test_a_team_has_so_many_data_sets_and_withdrawing_gives_no_place_back(site: Scenario) -> None:
+def test_a_team_has_so_many_datasets_and_withdrawing_gives_no_place_back(site: Scenario) -> None:
     Phase.objects.filter(pk=site.phase.pk).update(max_datasets_per_team=2, max_datasets=3)
     site.phase.refresh_from_db()
     first = joined(site, name="a").submission
@@ -138,7 +138,7 @@ def test_a_team_has_so_many_data_sets_and_withdrawing_gives_no_place_back(site: 
         submit_dataset(site, site.teams[2], name="f")
 
 
-def test_a_checked_data_set_waits_for_a_place(site: Scenario) -> None:
+def test_a_checked_dataset_waits_for_a_place(site: Scenario) -> None:
     first, second = submit_dataset(site, name="a"), submit_dataset(site, site.teams[1], name="b")
     work(site, {})
     Phase.objects.filter(pk=site.phase.pk).update(max_datasets=1)
@@ -148,7 +148,7 @@ def test_a_checked_data_set_waits_for_a_place(site: Scenario) -> None:
     assert datasets_join(now=site.now) == 1
 
 
-def test_running_a_data_set_again_adds_no_second_column(three: Scenario) -> None:
+def test_running_a_dataset_again_adds_no_second_column(three: Scenario) -> None:
     submission = joined(three).submission
     settle(three, {})
     submission_rerun(submission=submission, actor="o", now=three.now)
@@ -156,7 +156,7 @@ def test_running_a_data_set_again_adds_no_second_column(three: Scenario) -> None
     assert Dataset.objects.count() == 1
 
 
-def test_a_merged_team_has_its_data_sets_as_its_own(three: Scenario) -> None:
+def test_a_merged_team_has_its_datasets_as_its_own(three: Scenario) -> None:
     joined(three, three.teams[2], name="of Cay")
     settle(three, {("Ada", "of Cay"): 0.4, ("Ben", "of Cay"): 0.3})
     proposal = merge_propose(team=three.teams[1], by=three.teams[1].captain, other_name="Cay", now=three.now)
@@ -181,13 +181,13 @@ def test_what_a_growing_board_cannot_be_is_refused(site: Scenario, changes: dict
     assert list(refused.value.message_dict) == [field]
 
 
-def test_data_sets_that_wait_for_algorithms_are_named(site: Scenario) -> None:
+def test_datasets_that_wait_for_algorithms_are_named(site: Scenario) -> None:
     joined(site, name="wine & cheese")
     page = Client().get(reverse("web:leaderboard", args=[site.competition.slug])).content.decode()
     assert "Datasets that wait for algorithms: wine &amp; cheese." in page
 
 
-def test_a_submitted_data_set_is_not_offered_as_a_task_of_the_phase(three: Scenario) -> None:
+def test_a_submitted_dataset_is_not_offered_as_a_task_of_the_phase(three: Scenario) -> None:
     dataset = joined(three)
     client = Client()
     client.force_login(three.organizer)

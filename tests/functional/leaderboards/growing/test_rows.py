@@ -45,7 +45,7 @@ def test_a_row_stays_while_its_cells_run_and_after_they_failed(three: Scenario) 
     assert allowances(team_id=three.teams[1].pk, phase=three.phase, now=three.now) == charged
 
 
-def test_ranks_are_averages_over_data_sets_and_wait_until_all_have_run(three: Scenario) -> None:
+def test_ranks_are_averages_over_datasets_and_wait_until_all_have_run(three: Scenario) -> None:
     assert order(three) == [("Ada", 1), ("Ben", 2), ("Cay", 3)]
     owner = three.join("Dan")  # no algorithm, only a dataset
     joined(three, owner, name="new")
@@ -87,7 +87,7 @@ def test_whoever_comes_later_gains_nothing_by_cells_that_are_missing(three: Scen
     assert order(three)[0] == ("Eve", 1)
 
 
-def test_a_team_s_own_data_set_counts_for_others_alone(three: Scenario) -> None:
+def test_a_team_s_own_dataset_counts_for_others_alone(three: Scenario) -> None:
     joined(three, three.teams[2], name="of Cay")
     settle(three, {("Ada", "of Cay"): 0.4, ("Ben", "of Cay"): 0.3, ("Cay", "of Cay"): 0.0})
     assert order(three) == [("Ada", 1.5), ("Ben", 1.5), ("Cay", 3)]
@@ -117,7 +117,7 @@ def dispatch_one(site: Scenario, run: Run, scores: Any) -> None:
     work(site, scores, limit=1)
 
 
-def test_a_row_that_was_not_run_yet_stays_in_the_board_sorted_by_that_data_set(three: Scenario) -> None:
+def test_a_row_that_was_not_run_yet_stays_in_the_board_sorted_by_that_dataset(three: Scenario) -> None:
     dataset = joined(three)
     reconcile(three)
     key = f"mae@{dataset.task_id}"
@@ -175,7 +175,7 @@ def duplicate(row: Any, **changed: Any) -> Any:
     return again
 
 
-def test_pages_cost_the_same_with_one_data_set_and_with_many(three: Scenario) -> None:
+def test_pages_cost_the_same_with_one_dataset_and_with_many(three: Scenario) -> None:
     dataset = joined(three, name="first")
     settle(three, {})
     client = Client()
@@ -196,7 +196,7 @@ def test_pages_cost_the_same_with_one_data_set_and_with_many(three: Scenario) ->
     assert client.get(url, {"sets": "x"}).status_code == 200
 
 
-def test_the_submission_s_page_tells_of_the_data_set_and_of_the_cells(three: Scenario) -> None:
+def test_the_submission_s_page_tells_of_the_dataset_and_of_the_cells(three: Scenario) -> None:
     dataset = joined(three)
     client = Client()
     client.force_login(three.member())
