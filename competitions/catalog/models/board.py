@@ -177,6 +177,11 @@ class Leaderboard(models.Model):
         return "agents" if self.for_agents else "people"
 
     @property
+    def frozen_from(self) -> datetime | None:
+        """The start of a freeze that holds: later scores stay off. None without one, and after the reveal."""
+        return None if self.freeze_at is None or self.phase.revealed_at is not None else self.freeze_at
+
+    @property
     def is_set_sealed(self) -> bool:
         """True while its settings, or its phase's, say that it is sealed."""
         return self.phase.is_sealed or (self.visibility == self.Visibility.SEALED and self.phase.revealed_at is None)

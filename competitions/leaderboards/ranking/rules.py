@@ -37,17 +37,12 @@ def is_ranked_on(board: Leaderboard, submission: Submission) -> bool:
 def eligible_scores(board: Leaderboard) -> QuerySet[Score]:
     """Scores that may stand on the board: not disqualified, in time, and received before a freeze."""
     scores = Score.objects.filter(leaderboard=board, is_eligible=True)
-    if board.freeze_at is not None and board.phase.revealed_at is None:
-        scores = scores.filter(received_at__lt=board.freeze_at)
-    return scores
+    return scores if board.frozen_from is None else scores.filter(received_at__lt=board.frozen_from)
 
 
 def may_stand(board: Leaderboard, score: Score) -> bool:
     """True where the score is one of the board's `eligible_scores`."""
-    is_frozen_out = (
-        board.freeze_at is not None and board.phase.revealed_at is None and score.received_at >= board.freeze_at
-    )
-    return score.is_eligible and not is_frozen_out
+    return score.is_eligible and (board.frozen_from is None or score.received_at < board.frozen_from)
 
 
 def counting_scores(board: Leaderboard, team: Team, columns: list[Column]) -> list[Score]:

@@ -72,10 +72,7 @@ def bundle_write_draft(
     """Write the bundle; returns what is tried. Raises `DRAFT_INCOMPLETE`, `CANNOT_BE_BUILT`, `Stopped`."""
     require_complete(draft)
     with ExitStack() as opened:
-        files = {
-            file.role: (opened.enter_context(local_copy(file.file)), file.file_name)
-            for file in draft.files.select_related("file")
-        }
+        files = {file.role: (opened.enter_context(local_copy(file.file)), file.file_name) for file in draft.files.all()}
         steps = {step.slug: answered(draft, step.slug) or {} for step in draft_path(draft)}
         answers = Answers(draft.start, steps, files, _texts(draft))
         return WRITERS[draft.start](answers, folder, partial(_run_bounded, is_wanted=is_wanted, every_s=every_s))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final, cast
 
 from django import forms
+from django.db.models import prefetch_related_objects
 from django.template.loader import render_to_string
 from django.urls import reverse
 
@@ -146,6 +147,7 @@ def first_open(draft: CompetitionDraft) -> Step | None:
 
 def require_complete(draft: CompetitionDraft) -> None:
     """Raise `DRAFT_INCOMPLETE` for the first step that is not done."""
+    prefetch_related_objects([draft], "files__file")  # each step looks for some of them
     step = first_open(draft)
     if step is not None:
         raise DRAFT_INCOMPLETE(title=step.title, url=reverse("organize:step", args=[draft.key, step.slug]))

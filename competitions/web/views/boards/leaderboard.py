@@ -397,5 +397,4 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _known_until(board: Leaderboard, now: datetime) -> datetime:
     """The end of the best score's line: the board's freeze or its phase's end, at the latest now."""
-    freeze_at = board.freeze_at if board.phase.revealed_at is None else None
-    return min(at for at in (now, board.phase.closes_at, freeze_at) if at is not None)
+    return min(at for at in (now, board.phase.closes_at, board.frozen_from) if at is not None)
