@@ -63,7 +63,7 @@ def test_those_who_take_part_and_organizers_write_and_nobody_else(site: Scenario
 @pytest.mark.parametrize(
     ("text", "kind", "says"),
     [
-        ("  \n ", refusals.POST_EMPTY, "no text"),
+        ("  \n ", refusals.POST_EMPTY, "is empty"),
         ("x" * (MAX_POST + 1), refusals.POST_TOO_LONG, "20,001 characters"),
         ("a\n" * 10_000 + "b", refusals.POST_TOO_MANY_LINES, f"10,001 lines; at most {MAX_LINES:,}"),
         (" ".join(f"@p{n}" for n in range(MOST_MENTIONS + 1)), refusals.TOO_MANY_MENTIONS, "mentions 11"),
