@@ -47,7 +47,7 @@ def test_columns_and_sample_travel(site: Scenario, tmp_path: Path) -> None:
 TEMPLATE = {"id_column": "id", "columns": [{"name": "price", "minimum": 0}]}
 WRONG_SAMPLES = {
     "other columns": ("id,cost\n1,2\n", "cost"),
-    "no table": ("<html>No such page</html>\n", "'id', 'price' is missing"),
+    "no table": ("<html>No such page</html>\n", "'id', 'price' are missing"),
     "too few ids": ("id,price\n1,2\n", "give a row for each of the 2 ids of the solution"),
 }
 

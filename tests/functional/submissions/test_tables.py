@@ -210,6 +210,7 @@ def test_tables_of_a_winner_are_compared_by_id() -> None:
         "rows": 2,
         "equal_share": 0.5,
         "mae": 0.25,
+        "has_words": False,
         "largest": 0.5,
         "notes": [],
     }

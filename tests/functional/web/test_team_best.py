@@ -22,7 +22,7 @@ def test_each_score_says_how_far_it_is_from_the_teams_best(site: Scenario) -> No
         site.score(site.submit(), value)
     page = listed(site)
     assert page.count("same as your best") == 1
-    assert "+0.2500 to your best, lower is better" in page
+    assert "+0.2500 to your best, lower is better" in " ".join(page.split())
     assert "+0.5000 to your best" in page
     assert page.count("to your best") == 2, "the best one is not compared with itself, nor with another team's"
 
