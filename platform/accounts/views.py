@@ -10,10 +10,12 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts.models import Agent, ApiToken, Scope, User, token_create
+from accounts.outbox import mail_person
 from accounts.people.profiles import ProfileForm as PublicProfileForm
 from accounts.people.profiles import profile_for, profile_save
 
@@ -102,12 +104,18 @@ def token_make(request: HttpRequest) -> HttpResponse:
     form = TokenForm(request.POST)
     if not form.is_valid():
         return _page(request, ProfileForm(instance=person(request)), form, status=422)
-    _, secret = token_create(
+    token, secret = token_create(
         user=person(request),
         name=form.cleaned_data["name"],
         scopes=form.cleaned_data["scopes"],
         expires_at=timezone.now() + timedelta(days=form.cleaned_data["days"]),
         agent=Agent(model, form.cleaned_data["agent_harness"]) if (model := form.cleaned_data["agent_model"]) else None,
+    )
+    mail_person(
+        to=person(request),
+        subject=f"A new API token: {token.name}",
+        text=f"The token “{token.name}” was made for your account. If it was not you, revoke it and change your password.",
+        path=reverse("accounts:profile"),
     )
     response = _page(request, ProfileForm(instance=person(request)), TokenForm(), secret=secret)
     response.headers["Cache-Control"] = "no-store"

@@ -248,6 +248,7 @@ def test_a_token_asks_for_the_password_again_and_is_made_then() -> None:
     page = client.post(first["Location"], {"password": "x", "next": "/profile/tokens/"})
     assert ApiToken.objects.get().hint in page.content.decode(), "nothing has to be filled in again"
     assert page["Cache-Control"] == "no-store"
+    assert [(message.to, message.subject) for message in mail.outbox] == [([user.email], "A new API token: cluster")]
     assert client.post("/profile/tokens/", form).status_code == 200, "the answer holds for some minutes"
 
 
