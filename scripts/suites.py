@@ -192,7 +192,7 @@ def interrupt(number: int, frame: FrameType | None) -> None:
 def main(names: Sequence[str]) -> int:
     """Run the suites that are named, or all; 2 for a name that no suite has."""
     if unknown := set(names) - set(SUITES):
-        say(f"test: no suite is called {', '.join(sorted(unknown))}; there are {', '.join(SUITES)}")
+        print(f"test: no suite is called {', '.join(sorted(unknown))}; there are {', '.join(SUITES)}", file=sys.stderr)
         return UNKNOWN
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, interrupt)  # also where a shell started us with SIGINT ignored
