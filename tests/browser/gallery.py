@@ -201,6 +201,7 @@ PAGES: dict[str, tuple[str, str]] = {
     "password-reset-bad-link": ("", "/accounts/password/reset/key/1-bad-link/"),
     "confirm-bad-link": ("", "/accounts/confirm-email/nonsense/"),
     "email": ("ada", "/accounts/email/"),
+    "confirm-password": ("ada", "/accounts/reauthenticate/?next=/profile/"),
     "password-change": ("ada", "/accounts/password/change/"),
     "mfa": ("ada", "/accounts/2fa/"),
     "mfa-activate": ("ada", "/accounts/2fa/totp/activate/"),
