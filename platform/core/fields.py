@@ -52,9 +52,13 @@ class OneLineField(models.CharField[str | Combinable, str]):
         return name, "django.db.models.CharField", args, kwargs
 
 
+# Persian, Hindi and others write names with the joiners, and a copied name may have a blank that does not break.
+IN_NAMES: Final = str.maketrans({"\u200c": "-", "\u200d": "-", "\u00a0": " "})
+
+
 def shown_name(text: str) -> None:
     """Raise `ValidationError` for a name with hidden characters or a link: mails and boards show it."""
-    if character := first_unprintable(text):
+    if character := first_unprintable(text.translate(IN_NAMES)):
         raise ValidationError(f"A name has visible characters only: there is {character}.", code="shown_name")
     if address := first_address(text):
         raise ValidationError(f"A name holds no link: leave out {address}.", code="shown_name")

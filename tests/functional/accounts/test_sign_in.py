@@ -275,6 +275,16 @@ def test_a_name_hides_nothing_and_holds_no_link(text: str) -> None:
         assert "visible characters only" in page or "holds no link" in page or "without control characters" in page
 
 
+@pytest.mark.parametrize(
+    "text", ["\u0639\u0644\u06cc\u200c\u0631\u0636\u0627", "Ada\u00a0Berg", "J.R.R. O'Neill-Łuk", "李 明"]
+)
+def test_names_of_people_everywhere_are_taken(text: str) -> None:
+    user = verified()
+    assert user_client(user).post("/profile/", {"first_name": text}).status_code == 302
+    user.refresh_from_db()
+    assert user.first_name == text
+
+
 def test_the_pages_of_accounts_are_in_sentence_case() -> None:
     shown = {name: page_words(Client().get(reverse(name))) for name in ("account_login", "account_signup")}
     assert "User name or e-mail address" in shown["account_login"]
