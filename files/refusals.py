@@ -6,6 +6,7 @@ class Refusal(Exception):
 
     code: str = "refused"
     http_status: int = 400
+    step_label: str = "Go there"  # the words of the link to `next_step` in `extra`
 
     def __init__(self, detail: str, **extra: object) -> None:
         super().__init__(detail)

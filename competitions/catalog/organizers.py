@@ -10,13 +10,13 @@ from django.urls import reverse
 from accounts.models import User
 from accounts.outbox import mail_person
 from accounts.people.lookup import named_by
-from competitions.catalog.models import Competition, CompetitionOrganizer, Phase
+from competitions.catalog.models import Competition, CompetitionOrganizer
 from core.refusals import NotAllowed, RefusalKind
 
 
-def organizes(user: User | AnonymousUser, phase: Phase) -> bool:
-    """An organizer of the phase's competition, or an administrator."""
-    return Competition.objects.managed_by(user).filter(pk=phase.competition_id).exists()
+def organizes(user: User | AnonymousUser, competition_id: int) -> bool:
+    """An organizer of the competition with this number, or an administrator."""
+    return Competition.objects.managed_by(user).filter(pk=competition_id).exists()
 
 
 def may_host(user: User | AnonymousUser) -> bool:
@@ -28,6 +28,7 @@ def may_host(user: User | AnonymousUser) -> bool:
 
 class HostsOnly(NotAllowed):
     code = "hosts_only"
+    step_label = "Ask to host"
 
     def __init__(self) -> None:
         super().__init__(

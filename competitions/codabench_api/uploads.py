@@ -221,7 +221,7 @@ def _opened_to(user: User, key: UUID, *, is_own: bool) -> Resource:
         if offered is None:
             continue
         try:
-            if not organizes(user, phase):
+            if not organizes(user, phase.competition_id):
                 require_registration(user=user, competition=phase.competition)
         except Refusal as error:
             refusal = error  # another competition may offer the same file

@@ -8,10 +8,11 @@ from django.db.models import Q
 
 from accounts.models import User
 from competitions.catalog.models import Competition
+from competitions.catalog.organizers import organizes
 from competitions.discussions import refusals
 from competitions.discussions.following import author_notify, desk_notify, post_forget
 from competitions.discussions.models import MAX_REASON, Post, Report, Topic, Writer
-from competitions.discussions.rights import organizes_competition, require_writer
+from competitions.discussions.rights import require_writer
 from competitions.discussions.services import lock_post, lock_topic, post_hide, post_show, topic_show
 from competitions.teams.models import Registration
 
@@ -37,7 +38,7 @@ def post_report(*, post: Post, by: User, text: str, now: datetime) -> bool:
     Raises `REASON_MISSING`, `OWN_POST`, `POST_HIDDEN`, `TOO_MANY_REPORTS`, or what `require_writer` refuses.
     """
     competition = post.topic.competition
-    require_writer(by, competition, is_organizer=organizes_competition(by, competition))
+    require_writer(by, competition, is_organizer=organizes(by, competition.pk))
     text = reasoned(text)
     if post.author_id == by.pk:
         raise refusals.OWN_POST()
@@ -195,7 +196,7 @@ def writer_ban(*, competition: Competition, user: User, by: User, reason: str, r
     Raises `REASON_MISSING` or `ORGANIZERS_STAY`.
     """
     reason = reasoned(reason)
-    if organizes_competition(user, competition):
+    if organizes(user, competition.pk):
         raise refusals.ORGANIZERS_STAY(user=user)
     Writer.objects.update_or_create(
         competition=competition, user=user, defaults={"banned_at": now, "ban_reason": reason, "banned_by": by}

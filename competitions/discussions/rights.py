@@ -3,8 +3,6 @@
 from datetime import datetime, timedelta
 from typing import Final
 
-from django.contrib.auth.models import AnonymousUser
-
 from accounts.attempts import Counter, Limit
 from accounts.models import User
 from competitions.catalog.models import Competition
@@ -28,11 +26,6 @@ def require_discussion(competition: Competition) -> None:
     """Raise `NO_DISCUSSION` where it is off or elsewhere."""
     if competition.discussion != Competition.Discussion.HERE:
         raise refusals.NO_DISCUSSION(competition=competition)
-
-
-def organizes_competition(user: User | AnonymousUser, competition: Competition) -> bool:
-    """An organizer of the competition, or an administrator."""
-    return Competition.objects.managed_by(user).filter(pk=competition.pk).exists()
 
 
 def require_may_write(user: User, competition: Competition, *, is_organizer: bool) -> None:

@@ -13,6 +13,7 @@ from django.db.models import Q
 
 from accounts.models import User
 from competitions.catalog.models import Competition, Format
+from competitions.catalog.organizers import organizes
 from competitions.disclosure.scores import has_announced_seal
 from competitions.discussions import refusals, rights, texts
 from competitions.discussions.following import follow_topic, notice_ask
@@ -47,7 +48,7 @@ def topic_create(*, competition: Competition, draft: Draft, title: str, now: dat
 
     Raises what `require_writer`, `checked_title`, `checked_text` and the limits refuse; then nothing is written.
     """
-    is_organizer = rights.organizes_competition(draft.author, competition)
+    is_organizer = organizes(draft.author, competition.pk)
     writer = rights.require_writer(draft.author, competition, is_organizer=is_organizer)
     title = texts.checked_title(title)
     text = _checked(competition, draft, title)
@@ -73,7 +74,7 @@ def reply_create(*, topic: Topic, draft: Draft, now: datetime) -> Post:
     Raises `TOPIC_LOCKED`, or what `require_writer`, `checked_text` and the limits refuse; then nothing is written.
     """
     competition = topic.competition
-    is_organizer = rights.organizes_competition(draft.author, competition)
+    is_organizer = organizes(draft.author, competition.pk)
     writer = rights.require_writer(draft.author, competition, is_organizer=is_organizer)
     text = _checked(competition, draft)
     if (sent := _sent_before(draft, text, now, Q(topic=topic, is_opening=False))) is not None:
@@ -198,7 +199,7 @@ def post_edit(*, post: Post, draft: Draft, seen_version: int, title: str | None 
     `EDITED_MEANWHILE`, `TOO_MANY_EDITS`, or what a new post is refused for; then nothing is written.
     """
     competition = post.topic.competition
-    is_organizer = rights.organizes_competition(draft.author, competition)
+    is_organizer = organizes(draft.author, competition.pk)
     writer = rights.require_writer(draft.author, competition, is_organizer=is_organizer)
     post = lock_post(post)
     _require_editable(post, draft.author, is_organizer=is_organizer)
@@ -277,7 +278,7 @@ def topic_solve(*, topic: Topic, by: User, reply: int | None) -> None:
     """Name the reply that solves a topic, or none. Raises `NOT_YOUR_POST` or `NO_SOLUTION`."""
     topic = lock_topic(topic)
     rights.require_discussion(topic.competition)
-    is_organizer = rights.organizes_competition(by, topic.competition)
+    is_organizer = organizes(by, topic.competition_id)
     if topic.author_id != by.pk and not is_organizer:
         raise refusals.NOT_YOUR_POST()
     rights.require_may_write(by, topic.competition, is_organizer=is_organizer)

@@ -55,7 +55,7 @@ def may_repeat(user: User, submission: Submission) -> bool:
 
     Those run what their own team sent in, and what others did where the competition allows it.
     """
-    if organizes(user, submission.phase):
+    if organizes(user, submission.phase.competition_id):
         return True
     if not user.is_robot:
         return False
@@ -83,7 +83,7 @@ def submission_repeat(*, submission: Submission, by: User, now: datetime, task: 
         now,
         [task] if task else [],
         rerun_of=submission,
-        is_task_rerun=task is not None or is_of_organizers or not organizes(by, submission.phase),
+        is_task_rerun=task is not None or is_of_organizers or not organizes(by, submission.phase.competition_id),
         **{name: getattr(submission, name) for name in OFF_THE_BOARD},
     )
 

@@ -104,7 +104,7 @@ def submission_cancel_by(*, submission: Submission, by: User, now: datetime) -> 
 
     Cancelling one's own saves work, and takes from nobody. Raises `ALREADY_ENDED` or why the person is not admitted.
     """
-    if submission.submitted_by_id != by.pk and not organizes(by, submission.phase):
+    if submission.submitted_by_id != by.pk and not organizes(by, submission.phase.competition_id):
         require_admitted(user=by, competition=submission.phase.competition)
     submission_cancel(submission=submission, actor=f"user:{by.username}", now=now)
 
@@ -188,7 +188,7 @@ def submission_start(*, submission: Submission, by: User, now: datetime) -> int:
 
     Raises `NotAllowed` for anybody but its organizers, or `NOTHING_TO_START`.
     """
-    if not organizes(by, submission.phase):
+    if not organizes(by, submission.phase.competition_id):
         raise NotAllowed("Only the competition's organizers start submissions.")
     return _start(submission, f"organizer:{by.username}", now)
 

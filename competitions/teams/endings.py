@@ -20,10 +20,15 @@ def teams_settled_by(competition: Competition, now: datetime) -> Phase | None:
 
 def takes_members(team: Team, now: datetime) -> bool:
     """True while others may join: as long as teams are not settled, and later if it has submitted nothing."""
-    return teams_settled_by(team.competition, now) is None or not team.submissions.exists()
+    return _takes_members(team, teams_settled_by(team.competition, now))
 
 
 def require_takes_members(team: Team, now: datetime) -> None:
     """Raises `MEMBERS_STAND`: whoever joined now would have a part in results that others made."""
-    if not takes_members(team, now):
-        raise refusals.MEMBERS_STAND(phase=teams_settled_by(team.competition, now), team=team)
+    settled_by = teams_settled_by(team.competition, now)
+    if not _takes_members(team, settled_by):
+        raise refusals.MEMBERS_STAND(phase=settled_by, team=team)
+
+
+def _takes_members(team: Team, settled_by: Phase | None) -> bool:
+    return settled_by is None or not team.submissions.exists()

@@ -17,7 +17,6 @@ from django.utils.html import format_html
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.safestring import SafeString
 
-from competitions.catalog.organizers import HostsOnly
 from core.health import RETRY_AFTER_S, UNAVAILABLE, is_database_away
 from core.refusals import FOR_PROGRAMS, Refusal, message_error, problem_address, problem_response, refusal_response
 from core.serving.receiving import admit
@@ -64,16 +63,10 @@ def refusal_page(request: HttpRequest, refusal: Refusal) -> HttpResponse:
     """A page of its own, that leads back."""
     context = {
         "refusal": refusal,
-        "step_label": step_label(refusal),
         "back": came_from(request),
         "explained_at": problem_address(refusal.code),
     }
     return render(request, "web/errors/refusal.html", context, status=refusal.http_status)
-
-
-def step_label(refusal: Refusal) -> str:
-    """The words of the link to the step that comes first."""
-    return "Ask to host" if refusal.code == HostsOnly.code else "Go there"
 
 
 def refusal_toast(refusal: Refusal) -> HttpResponse:
@@ -82,7 +75,7 @@ def refusal_toast(refusal: Refusal) -> HttpResponse:
         "text": refusal.detail,
         "tag": "error",
         "url": refusal.extra.get("next_step", ""),
-        "label": step_label(refusal),
+        "label": refusal.step_label,
     }
     return HttpResponse(status=refusal.http_status, headers={"HX-Trigger": json.dumps({"toast": toast})})
 
@@ -127,7 +120,7 @@ def refusal_sentence(refusal: Refusal) -> SafeString:
     """The refusal as HTML, with a link to the step that comes first."""
     detail = linebreaksbr(refusal.detail, autoescape=True)
     if next_step := refusal.extra.get("next_step"):
-        return format_html('{} <a href="{}">{}</a>', detail, next_step, step_label(refusal))
+        return format_html('{} <a href="{}">{}</a>', detail, next_step, refusal.step_label)
     return format_html("{}", detail)
 
 

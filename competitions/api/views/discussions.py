@@ -14,10 +14,11 @@ from competitions.api.framework import IdCursorPagination
 from competitions.api.serializers import discussions as s
 from competitions.api.views.base import ApiView, checked
 from competitions.catalog.models import Competition
+from competitions.catalog.organizers import organizes
 from competitions.discussions.models import Post, Topic
 from competitions.discussions.moderation import post_report
 from competitions.discussions.reading import find_post, find_topic, shown_topics
-from competitions.discussions.rights import organizes_competition, require_discussion
+from competitions.discussions.rights import require_discussion
 from competitions.discussions.services import Draft, post_delete, post_edit, reply_create, topic_create, topic_solve
 
 
@@ -40,12 +41,12 @@ class DiscussionView(ApiView):
     def topic(self, slug: str, pk: int) -> Topic:
         """A topic that the asker may read; any other does not exist."""
         competition, user = self.discussion(slug), self.request.user
-        return find_topic(competition, pk, user, is_organizer=organizes_competition(user, competition))
+        return find_topic(competition, pk, user, is_organizer=organizes(user, competition.pk))
 
     def readable_post(self, slug: str, pk: int) -> Post:
         """A post whose text the asker may read; any other does not exist."""
         competition, user = self.discussion(slug), self.request.user
-        return find_post(competition, pk, user, is_organizer=organizes_competition(user, competition))
+        return find_post(competition, pk, user, is_organizer=organizes(user, competition.pk))
 
 
 class Topics(DiscussionView):

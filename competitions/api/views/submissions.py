@@ -413,7 +413,7 @@ class PhaseSmoke(ApiView):
     def get(self, request: Request, slug: str, phase_slug: str) -> Response:
         values = checked(s.SmokeFilter(data=request.query_params))
         user, phase = self.person(), self.phase(competition__slug=slug, slug=phase_slug)
-        if not organizes(user, phase):
+        if not organizes(user, phase.competition_id):
             require_registration(user=user, competition=phase.competition)
 
         def address(role: FileRole, stored: StoredFile) -> str:

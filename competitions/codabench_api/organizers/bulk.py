@@ -65,7 +65,7 @@ class RerunPhase(ActsOnGet):
     def post(self, request: Request, pk: int) -> Response:
         user = self.person()
         phase = get_object_or_404(Phase.objects.visible_to(user).select_related("competition"), pk=pk)
-        if not organizes(user, phase):
+        if not organizes(user, phase.competition_id):
             raise MAY_NOT_REPEAT()
         sent = self.submissions().filter(phase=phase, rerun_of=None, is_verification=False, disqualified_at=None)
         if (count := sent.count()) > MOST_AT_ONCE:

@@ -59,7 +59,7 @@ class ManualMigration(RobotView):
 
     def post(self, request: Request, pk: int) -> Response:
         phase = get_object_or_404(Phase.objects.visible_to(self.person()).select_related("competition"), pk=pk)
-        if not organizes(self.person(), phase):
+        if not organizes(self.person(), phase.competition_id):
             raise NotAllowed("Only the competition's organizers carry submissions into a phase.")
         return Response({"submissions": phase_migrate(phase=phase, now=timezone.now())})
 

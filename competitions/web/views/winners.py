@@ -58,7 +58,7 @@ def _find(request: HttpRequest, key: UUID) -> tuple[Place, bool, bool]:
     )
     place = get_object_or_404(rows, key=key)
     is_mine = Membership.objects.filter(team=place.team_id, user=user).exists()
-    is_organizer = organizes(user, place.lane.leaderboard.phase)
+    is_organizer = organizes(user, place.lane.leaderboard.phase.competition_id)
     if not is_mine and not is_organizer:
         raise Http404
     return place, is_mine, is_organizer
