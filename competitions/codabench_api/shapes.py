@@ -101,13 +101,14 @@ def competition_row(competition: Competition) -> dict[str, object]:
     }
 
 
-def competition_shape(competition: Competition, user: Any) -> dict[str, object]:
-    """The whole of a competition that the asker may see."""
+def competition_shape(competition: Competition, user: Any, *, as_member: bool = False) -> dict[str, object]:
+    """The whole of a competition that the asker may see; `as_member`: whatever they organize."""
     phases = load_phases(competition.phases.all())
     pages = [{"title": page.title, "content": page.body, "index": page.index} for page in competition.pages.all()]
     manages = isinstance(user, User) and Competition.objects.managed_by(user).filter(pk=competition.pk).exists()
-    known = [board for phase in phases for board in phase.leaderboards.all() if manages or not board.is_hidden]
-    boards = [board_shape(board, with_hidden=manages) for board in known]
+    with_hidden = manages and not as_member
+    known = [board for phase in phases for board in phase.leaderboards.all() if with_hidden or not board.is_hidden]
+    boards = [board_shape(board, with_hidden=with_hidden) for board in known]
     rules = current_rules(competition)
     return competition_row(competition) | {
         **{name: getattr(competition, name) for name in COMPETITION_FLAGS},

@@ -147,7 +147,7 @@ class CompetitionView(EditorView):
 
     def get(self, request: Request, pk: int) -> Response:
         competition = get_object_or_404(Competition.objects.visible_to(request.user), pk=pk)
-        return Response(shapes.competition_shape(competition, request.user))
+        return Response(shapes.competition_shape(competition, request.user, as_member=self.as_member))
 
 
 class Register(RobotView):

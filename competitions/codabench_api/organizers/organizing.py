@@ -123,6 +123,7 @@ def queue_shape(queue: Queue) -> dict[str, object]:
 class Participants(RobotView):
     """Participants of the competitions that the asker organizes, or of one of them."""
 
+    read_scope = Scope.ORGANIZE
     # No addresses: they are not shown here, and a filter would tell them.
     parameters = ("competition", "status", "search", "user__username", "user__is_bot", *PAGE_PARAMETERS)
 
@@ -144,7 +145,7 @@ class Participants(RobotView):
 class ParticipantView(RobotView):
     """One who takes part: approved or denied by an organizer."""
 
-    write_scope = Scope.ORGANIZE
+    read_scope = write_scope = Scope.ORGANIZE
 
     def _registration(self, pk: int) -> Registration:
         managed = Competition.objects.managed_by(self.person())

@@ -199,6 +199,15 @@ def test_lists_for_organizers(site: Scenario) -> None:
     (row,) = client.get("/api/participants/", {"competition": site.competition.pk}).json()
     assert row["status"] == "approved"
     assert robot(site, site.member()).get("/api/participants/", {"competition": site.competition.pk}).status_code == 404
+    reads = with_scope(site.organizer, Scope.READ)
+    for path in ("/api/participants/", f"/api/participants/{row['id']}/"):
+        assert reads.get(path).json()["code"] == "scope_missing", "an agent's token lists nobody"
+    Leaderboard.objects.filter(phase=site.phase).update(is_hidden=True)
+    known, seen = (
+        {board["id"] for board in asker.get(f"/api/competitions/{site.competition.pk}/").json()["leaderboards"]}
+        for asker in (client, reads)
+    )
+    assert known - seen == {site.phase.leaderboards.get().pk}, "nor boards that organizers alone know of"
     assert client.get("/api/queues/").json()["results"][0]["name"] == site.queue.name
 
 
