@@ -20,6 +20,8 @@ from competitions.runs.models import Run, RunOutput
 from competitions.submissions.models import Submission
 from competitions.submissions.quota import allowances
 from competitions.submissions.states import Kind
+from competitions.teams.models import Registration
+from competitions.teams.refusals import RegistrationDenied
 from competitions.winners import refusals, services
 from competitions.winners.comparison import CannotCompare, compare, read_predictions
 from competitions.winners.models import NEXT, Lane, Place, PlaceEvent, State
@@ -139,6 +141,11 @@ def test_nobody_is_invited_before_the_close_or_the_reveal(site: Scenario) -> Non
 
 def test_when_a_team_steps_back_or_fails_the_next_one_is_invited(site: Scenario, lane: Lane) -> None:
     first = invited(site, lane)
+    registrations = Registration.objects.filter(user=site.member(first.team))
+    registrations.update(state=Registration.State.DENIED)
+    with pytest.raises(RegistrationDenied):
+        services.place_decline(key=first.key, by=site.member(first.team), now=site.now)
+    registrations.update(state=Registration.State.APPROVED)
     services.place_decline(key=first.key, by=site.member(first.team), now=site.now)
     second = lane.places.get(state=State.INVITED)
     services.place_fail(key=second.key, reason="no code", actor="test", now=site.now)
