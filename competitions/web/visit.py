@@ -153,9 +153,10 @@ class Visit:
         return Reader(self.user, self.now, {} if self.as_member else rights, as_member=self.as_member)
 
     def board(self, phase: Phase | None, key: str | None = None, *, bare: bool = False) -> Leaderboard | None:
-        """The phase's board by key, else its main one; None without one. `bare`: without columns."""
+        """The phase's board by key, else its main one, of those that the reader may know; `bare`: without columns."""
         phases = self.phases_with_bare_boards if bare else self.phases_with_boards
         boards = [board for each in phases if each == phase for board in each.leaderboards.all()]
+        boards = [board for board in boards if may_know_board(self.reader, board)]
         return next((board for board in boards if not key or board.key == key), None)
 
     @property
@@ -168,7 +169,7 @@ class Visit:
         return may_see_board(self.reader, board)
 
     def existing_board(self, phase_slug: str, key: str | None = None) -> Leaderboard:
-        """The board of that phase by key, else its main one, whoever may see it; 404 where there is none."""
+        """The board of that phase by key, else its main one; 404 without one that the reader may know."""
         board = self.board(self.phase(phase_slug), key)
         if board is None:
             raise Http404

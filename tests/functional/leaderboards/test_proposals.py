@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
+from django.test import Client
+from django.urls import reverse
 
 from competitions.catalog.models import Column, Leaderboard, Phase, Proposal, Task
 from competitions.catalog.services import phase_reveal
@@ -28,6 +30,7 @@ from competitions.submissions.states import Kind, State
 from files.manifest import manifest_faults
 from tests.answers import read_result
 from tests.background import run_background
+from tests.permissions import user_client
 from tests.refusals import refuses
 from tests.scenario import Scenario, lease, zip_bytes
 from tests.shared_rows import shared
@@ -282,6 +285,12 @@ def test_a_column_whose_scores_are_known_is_changed_without_a_run(site: Scenario
     assert not Rescoring.objects.exists()
     apply(site, begun)
     assert ranks(site.phase.leaderboard)[0] == (two[1].team_id, 0.2)
+    page = reverse("web:change", args=[site.competition.slug, begun.number])
+    said = f"“{begun.column_title or 'mae'}” on {site.phase.name}"
+    assert said in Client().get(page).content.decode()
+    Column.objects.update(is_hidden=True)
+    shown = [user_client(who).get(page).content.decode() for who in (site.member(), site.organizer)]
+    assert [said in text for text in shown] == [False, True], "a hidden column is the organizers'"
 
 
 def test_a_proposal_for_a_version_that_is_gone_is_not_applied(site: Scenario, two: list[Submission]) -> None:

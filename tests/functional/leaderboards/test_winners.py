@@ -425,7 +425,7 @@ def test_a_zip_that_cannot_be_read_is_said_and_stops_nothing(db: None) -> None:
 def test_winners_of_a_hidden_board_are_for_organizers_alone(site: Scenario, lane: Lane) -> None:
     Leaderboard.objects.filter(pk=lane.leaderboard_id).update(is_hidden=True)
     url = reverse("web:winners", args=[site.competition.slug, site.sealed.slug, "main"])
-    assert [user_client(who).get(url).status_code for who in (site.member(), site.organizer)] == [403, 200]
+    assert [user_client(who).get(url).status_code for who in (site.member(), site.organizer)] == [404, 200]
 
 
 def test_an_invited_captain_sees_it_on_home_team_and_submissions(site: Scenario, lane: Lane) -> None:
