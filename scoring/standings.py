@@ -143,7 +143,8 @@ def intervals(
     low, high = (np.array(scores, dtype=np.float64) for _ in range(2))
     for start in range(0, len(scores), _ROWS_AT_A_TIME):
         rows = slice(start, start + _ROWS_AT_A_TIME)
-        low[rows], high[rows] = _ends(low[rows], np.sort(replicates[rows], axis=1), level)
+        known = np.where(np.isfinite(replicates[rows]), replicates[rows], np.nan)
+        low[rows], high[rows] = _ends(low[rows], np.sort(known, axis=1), level)
     return low, high
 
 
@@ -173,15 +174,17 @@ def _ends(scores: Floats, known: NDArray[np.floating], level: float) -> tuple[Fl
 
 
 def _skewness(values: NDArray[np.floating]) -> Floats:
-    """The skewness of each row, of what is not a NaN in it."""
-    gaps = values - np.nanmean(values, axis=1, keepdims=True)
+    """The skewness of each row, of what is not a NaN in it; 0 where rounding leaves none."""
+    sizes = np.nanmax(np.abs(values), axis=1, keepdims=True)
+    gaps = values.astype(np.float64) / sizes  # third powers of huge or tiny scores are no numbers
+    gaps -= np.nanmean(gaps, axis=1, keepdims=True)
     count = np.isfinite(values).sum(axis=1)
     if (count < values.shape[1]).any():
         gaps = np.nan_to_num(gaps)
     squares = gaps * gaps
     third = np.einsum("ij,ij->i", squares, gaps) / count
     variance = squares.sum(axis=1) / count
-    skewness: Floats = third / variance**1.5
+    skewness: Floats = np.divide(third, variance**1.5, out=np.zeros(len(values)), where=variance > 0)
     return skewness
 
 
@@ -362,7 +365,7 @@ def _resolution(board: _Board, top: Counts, level: float) -> float:
     """Median half width of the interval of the difference of neighbours at the top."""
     if len(top) < 2:
         return math.nan
-    apart = board.centred[top[1:]] - board.centred[top[:-1]]
+    apart = board.centred[top[1:]].astype(np.float64) - board.centred[top[:-1]]
     return NORMAL.inv_cdf((1 + level) / 2) * float(np.median(np.linalg.norm(apart, axis=1)))
 
 

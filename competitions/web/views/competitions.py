@@ -21,6 +21,7 @@ from competitions.catalog.questions import answers_of_form
 from competitions.catalog.readiness import competition_warnings
 from competitions.catalog.services import current_rules
 from competitions.leaderboards.reading.results import final_boards
+from competitions.leaderboards.rescoring.services import count_kept_datasets
 from competitions.resources.downloads import stored_response
 from competitions.resources.models import Resource, StoredFile
 from competitions.resources.storage import open_stored
@@ -286,6 +287,7 @@ def change(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     context = {
         "proposal": applied,
         "files": applied.files.select_related("task", "resource", "replaces"),
+        "kept_datasets": count_kept_datasets(applied),
         "standings": shown_standings(applied, visited.reader, would=False),
         "shows_column": shows_column(applied, visited.reader),
     }

@@ -279,7 +279,8 @@ def test_a_robot_asks_later_for_a_task_that_took_long(site: Scenario, tmp_path: 
 
 
 def test_everything_of_a_phase_is_run_again_once_for_its_organizers(site: Scenario) -> None:
-    ended, running = site.score(site.submit(), 0.5), site.submit()
+    ended, smoke, running = site.score(site.submit(), 0.5), site.score(site.submit(), 0.4), site.submit()
+    Submission.objects.filter(pk=smoke.pk).update(is_smoke=True)
     path = f"/api/phases/{site.phase.pk}/rerun_submissions/"
     script = robot(site, site.organizer)
     (number,) = script.get(path).json()["submissions"]
@@ -287,6 +288,14 @@ def test_everything_of_a_phase_is_run_again_once_for_its_organizers(site: Scenar
     assert (copy.rerun_of, copy.is_charged, copy.status) == (ended, False, State.QUEUED)
     assert not Submission.objects.filter(rerun_of=running).exists()
     assert script.post(path).json()["count"] == 1, "the copy is not copied"
+    count = Submission.objects.count()
+    for address, form in (
+        (f"/api/submissions/{smoke.pk}/re_run_submission/", {}),
+        ("/api/submissions/re_run_many_submissions/", {"pks": [ended.pk, smoke.pk]}),
+    ):
+        refused = script.post(address, form)
+        assert (refused.status_code, refused.json()["code"]) == (409, "smoke_not_repeated")
+    assert Submission.objects.count() == count, "none of them"
     assert robot(site, site.member()).get(path).status_code == 403
 
 

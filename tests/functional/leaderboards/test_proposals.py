@@ -26,6 +26,7 @@ from competitions.runs.planning import runs_add
 from competitions.runs.services import submission_rerun
 from competitions.runs.worker_api.jobs import job_for
 from competitions.submissions.models import Submission
+from competitions.submissions.services import submission_disqualify, submission_reinstate
 from competitions.submissions.states import Kind, State
 from files.manifest import manifest_faults
 from tests.answers import read_result
@@ -229,6 +230,18 @@ def test_a_failure_is_said_and_takes_the_score_with_it(site: Scenario, two: list
     first.refresh_from_db()
     assert (first.status, first.reason) == (State.FAILED, "scoring_error")
     assert ranks(site.phase.leaderboard) == [(second.team_id, 0.4)]
+
+
+def test_who_is_reinstated_after_it_stands_by_its_scores(site: Scenario, two: list[Submission]) -> None:
+    first, second = two
+    submission_disqualify(submission=first, reason="Copied.", now=site.now)
+    begun = proposal(site)
+    answer(site, {first.pk: 0.5, second.pk: 0.4})
+    carry_on(site)
+    apply(site, begun)
+    assert ranks(site.phase.leaderboard) == [(second.team_id, 0.4)]
+    submission_reinstate(submission=first, reason="It was not.", now=site.now)
+    assert ranks(site.phase.leaderboard) == [(second.team_id, 0.4), (first.team_id, 0.5)]
 
 
 def test_what_could_not_be_run_is_run_again_before_it_is_applied(site: Scenario, two: list[Submission]) -> None:

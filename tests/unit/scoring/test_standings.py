@@ -207,6 +207,20 @@ def test_resamples_without_a_value_compare_nobody_and_leave_the_intervals_of_oth
     assert np.isfinite(standings(scores, holed, direction="min").low).all()
 
 
+@pytest.mark.parametrize("size", [1e-110, 1e-25, 1e22, 1e200])
+def test_a_huge_or_tiny_score_has_an_interval_and_leaves_those_of_others(size: float) -> None:
+    scores, replicates = make_board(RNG(0).normal(5, 1, (3, 50)))
+    low, high = intervals(scores, replicates)
+    replicates[1] *= size
+    replicates[1, 7] = np.inf
+    precision = np.float32 if 1e-38 < size < 1e38 else np.float64
+    others = intervals(scores * [1, size, 1], replicates.astype(precision))
+    for ends, expected in zip(others, (low, high), strict=True):
+        assert ends / [1, size, 1] == pytest.approx(expected, rel=0.01)
+    if precision is np.float32:
+        assert standings(scores * [1, size, 1], replicates.astype(precision), direction="min").tier[1] in (1, 2)
+
+
 def test_a_constant_score_has_an_interval_of_no_width_and_wilsons_has_one() -> None:
     low, high = intervals(np.array([1.0]), np.ones((1, 300)))
     assert (low[0], high[0]) == (1.0, 1.0)
