@@ -221,13 +221,18 @@ class Visit:
 
     @property
     def next_step(self) -> NextStep | None:
-        """The step that the main button names: join, accept new rules, make a team, submit."""
+        """The step that the main button names: join, see how it ended, accept new rules, make a team, submit."""
         if self.competition.rules_number is None:
             return None
+        to_accept = f"{self.url('rules')}#accept"
         if self.facts.registration_state is None:
-            return NextStep("Join competition", self.url("rules")) if self.phases and not self.is_organizer else None
+            if not self.phases or self.is_organizer:
+                return None
+            if all(phase.is_settled(self.now) for phase in self.phases):
+                return NextStep("See the results", self.url("results"))
+            return NextStep("Join competition", to_accept)
         if self.rules_changed:
-            return NextStep("Accept the new rules", self.url("rules"))
+            return NextStep("Accept the new rules", to_accept)
         if self.facts.registration_state != Registration.State.APPROVED:
             return None
         if self.facts.team_id is None:
