@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
+from django.urls import reverse
 
 from competitions.catalog.models import Column, Leaderboard, Phase, Proposal, Task
 from competitions.catalog.services import phase_reveal
@@ -28,6 +29,8 @@ from competitions.submissions.states import Kind, State
 from files.manifest import manifest_faults
 from tests.answers import read_result
 from tests.background import run_background
+from tests.pages import page_words
+from tests.permissions import user_client
 from tests.refusals import refuses
 from tests.scenario import Scenario, lease, zip_bytes
 from tests.shared_rows import shared
@@ -81,6 +84,13 @@ def answer(site: Scenario, values: dict[int, float | None], key: str = "mae") ->
             body = {"outcome": "failed", "reason": "scoring_error", "detail": "It raised."}
         columns = run.receipt["columns"]
         reports.run_complete(**lease(run), result=read_result(body, columns=columns), now=site.now)
+
+
+def not_run(site: Scenario, submission: Submission) -> None:
+    """Fail the submission's copy by nobody's data."""
+    copy = Rescoring.objects.get(submission=submission).copy.runs.get()
+    Run.objects.filter(pk=copy.pk).update(state=State.FAILED, reason="infrastructure", finished_at=site.now)
+    Submission.objects.filter(pk=copy.submission_id).update(status=State.FAILED, reason="infrastructure")
 
 
 def apply(site: Scenario, begun: Proposal) -> None:
@@ -231,10 +241,7 @@ def test_a_failure_is_said_and_takes_the_score_with_it(site: Scenario, two: list
 def test_what_could_not_be_run_is_run_again_before_it_is_applied(site: Scenario, two: list[Submission]) -> None:
     first, second = two
     begun = proposal(site)
-    Submission.objects.filter(rescores__submission=first)
-    copy = Rescoring.objects.get(submission=first).copy.runs.get()
-    Run.objects.filter(pk=copy.pk).update(state=State.FAILED, reason="infrastructure", finished_at=site.now)
-    Submission.objects.filter(pk=copy.submission_id).update(status=State.FAILED, reason="infrastructure")
+    not_run(site, first)
     answer(site, {second.pk: 0.4})
     carry_on(site)
     begun.refresh_from_db()
@@ -247,6 +254,34 @@ def test_what_could_not_be_run_is_run_again_before_it_is_applied(site: Scenario,
     carry_on(site)
     apply(site, begun)
     assert ranks(site.phase.leaderboard)[0] == (first.team_id, 0.01)
+
+
+def test_what_could_not_be_run_after_it_was_applied_is_said_and_run_again(
+    site: Scenario, two: list[Submission]
+) -> None:
+    begun = proposal(site)
+    answer(site, {sent.pk: 0.4 for sent in two})
+    carry_on(site)
+    late, held = site.submit(team=site.join("late")), site.claim()
+    apply(site, begun)
+    body = {"outcome": "finished", "scores": {"mae": 0.9}}
+    reports.run_complete(**lease(held), result=read_result(body, columns=["mae"]), now=site.now)
+    carry_on(site)
+    not_run(site, late)
+    carry_on(site)
+    site.now += jobs.SETTLED_AFTER
+    assert not jobs.proposals_carry_on(now=site.now), "it is no news each time"
+    begun.refresh_from_db()
+    assert begun.is_settled
+    page = user_client(site.organizer).get(reverse("organize:proposal", args=[site.competition.slug, begun.number]))
+    assert "1 submission could not be run with the proposal, and keeps its former score" in page_words(page)
+    services.proposal_retry(proposal=begun, now=site.now)
+    work(site)
+    answer(site, {late.pk: 0.2})
+    carry_on(site)
+    assert (late.team_id, 0.2) in ranks(site.phase.leaderboard)
+    begun.refresh_from_db()
+    assert begun.compared_count is not None, "what it did stays on its page"
 
 
 def test_dropped_it_leaves_no_trace_on_boards(site: Scenario, two: list[Submission]) -> None:
