@@ -22,7 +22,7 @@ from competitions.runs import dispatch
 from competitions.runs.leases import reports
 from competitions.runs.models import Rescoring, Run, RunOutput
 from competitions.runs.planning import runs_add
-from competitions.runs.services import submission_rerun
+from competitions.runs.services import submission_cancel, submission_rerun
 from competitions.runs.worker_api.jobs import job_for
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind, State
@@ -288,9 +288,11 @@ def test_dropped_it_leaves_no_trace_on_boards(site: Scenario, two: list[Submissi
     begun = proposal(site)
     with refuses(services.PROPOSAL_IN_WORK):
         services.proposal_start(proposal=proposal(site, start=False), now=site.now)
+    held = site.claim()
     services.proposal_drop(proposal=begun, by=site.organizer, now=site.now)
     work(site)
     assert site.claim_nothing()
+    assert Run.objects.filter(pk=held.pk, cancel_requested_at=site.now).exists(), "its worker is asked to stop"
     begun.refresh_from_db()
     assert begun.is_settled
     with refuses(services.PROPOSAL_NOT_OPEN):
@@ -348,6 +350,19 @@ def test_a_submission_that_is_run_again_meanwhile_takes_its_scores_over_when_it_
     answer(site, {first.pk: 0.3})
     carry_on(site)
     assert ranks(site.phase.leaderboard) == [(second.team_id, 0.4), (first.team_id, 0.5)]
+
+
+def test_a_submission_that_was_cancelled_meanwhile_stays_so(site: Scenario, two: list[Submission]) -> None:
+    first, second = two
+    begun = proposal(site)
+    answer(site, {first.pk: 0.1, second.pk: 0.4})
+    carry_on(site)
+    submission_rerun(submission=first, actor="organizer:o", now=site.now)
+    submission_cancel(submission=first, actor="organizer:o", now=site.now)
+    apply(site, begun)
+    assert ranks(site.phase.leaderboard) == [(second.team_id, 0.4)]
+    first.refresh_from_db()
+    assert (first.status, first.runs.get().scores) == (State.CANCELLED, {})
 
 
 def test_a_column_that_another_phase_has_sealed_since_is_not_applied(site: Scenario, two: list[Submission]) -> None:
