@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any, Final
 
 import structlog
@@ -161,7 +162,9 @@ def remove_unused(*, now: datetime) -> int:
     """For the reconciler: remove files that no submission has named for long; returns how many."""
     before = now - timedelta(days=settings.ENVIRONMENT_FILES_KEPT_DAYS)
     old = EnvironmentFile.objects.filter(state=EnvironmentFile.State.READY, last_used_at__lt=before)
-    return sum(_remove_unused_file(file) for file in old.order_by("last_used_at")[:REMOVED_AT_ONCE])
+    # Those that something still needs may be any number: they do not use up the turns of the others.
+    removed = filter(None, (_remove_unused_file(file) for file in list(old.order_by("last_used_at"))))
+    return sum(islice(removed, REMOVED_AT_ONCE))
 
 
 def _remove_unused_file(file: EnvironmentFile) -> bool:

@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.services import phase_reveal
-from competitions.leaderboards.models import Entry, EntryUncertainty
+from competitions.leaderboards.models import Entry, EntryUncertainty, Score
 from competitions.resources.storage import store_bytes
 from competitions.runs.leases import reports
 from competitions.runs.models import Run, RunOutput
@@ -35,6 +35,7 @@ from tests.shared_rows import shared
 
 OFFICIAL = FILE_NAME.replace("test-dev", "test-challenge")
 COMMIT = "0123abcd" * 5
+OF_A_ROW = ("phase", "team", "submitted_by", "kind", "file", "file_name", "received_at", "created_at", "status")
 
 
 @shared
@@ -126,6 +127,25 @@ def test_the_best_are_invited_in_order_with_a_mail_and_a_deadline(
     ]
     with refuses(refusals.NOBODY_LEFT):
         services.invite_next(lane=lane, actor="test", now=site.now)
+
+
+def test_a_team_with_many_rows_does_not_hide_the_others(site: Scenario, lane: Lane) -> None:
+    best = Entry.objects.get(leaderboard=lane.leaderboard, team__name="aa")
+    scores = Score.objects.bulk_create(
+        Score(leaderboard=lane.leaderboard, submission=submission, team=best.team, rank_value=0.1, received_at=site.now)
+        for submission in Submission.objects.bulk_create(
+            Submission(**{name: getattr(best.score.submission, name) for name in OF_A_ROW}) for _ in range(45)
+        )
+    )
+    shown = {"achieved_at": site.now, "last_at": site.now, "submissions": 46, "rank_value": 0.1}
+    Entry.objects.bulk_create(
+        Entry(leaderboard=lane.leaderboard, team=best.team, score=score, **shown) for score in scores
+    )
+    assert invited(site, lane).team.name == "aa"
+    Lane.objects.update(top=2)
+    lane.refresh_from_db()
+    second = invited(site, lane)
+    assert (second.team.name, second.rank) == ("bb", 47)
 
 
 def test_nobody_is_invited_before_the_close_or_the_reveal(site: Scenario) -> None:
