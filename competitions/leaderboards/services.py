@@ -114,10 +114,12 @@ def boards_follow_source(sender: type[Submission], submission: Submission, **kwa
     boards = boards_locked(submission.phase_id)
     badges = badge_values(submission)
     for score in Score.objects.filter(submission=submission, leaderboard__in=boards):
-        values = {key: value for key, value in score.values.items() if key != SOURCE}
-        score.values = values | {key: badges[key] for key in (SOURCE,) if key in badges}
-        score.save(update_fields=["values"])
-        if Entry.objects.filter(score=score).update(values=score.values):
+        rows = list(Entry.objects.filter(score=score))
+        for shown in (score, *rows):  # a row has values that its score has not: average ranks
+            others = {key: value for key, value in shown.values.items() if key != SOURCE}
+            shown.values = others | {key: badges[key] for key in (SOURCE,) if key in badges}
+            shown.save(update_fields=["values"])
+        if rows:
             Leaderboard.objects.filter(pk=score.leaderboard_id).update(version=F("version") + 1)
 
 

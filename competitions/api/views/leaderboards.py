@@ -17,7 +17,7 @@ from accounts.models import User
 from competitions.api.serializers import leaderboards as s
 from competitions.api.views.base import ApiView
 from competitions.catalog.models import Leaderboard, Phase
-from competitions.disclosure.scores import board_refusal, may_see_board
+from competitions.disclosure.scores import board_refusal, may_know_board, may_see_board
 from competitions.leaderboards.models import Commitment
 from competitions.leaderboards.reading.board import Cursor, board_page
 from competitions.leaderboards.reading.columns import page_columns, read_sort
@@ -43,7 +43,8 @@ class BoardView(ApiView):
         phase = _phase(self.request.user, slug, phase_slug, is_whole=is_whole)
         (load_boards if is_whole else load_bare_boards)([phase])
         key = self.request.query_params.get("board")
-        board = next((candidate for candidate in phase.leaderboards.all() if not key or candidate.key == key), None)
+        known = [board for board in phase.leaderboards.all() if may_know_board(self.reader, board)]
+        board = next((candidate for candidate in known if not key or candidate.key == key), None)
         if board is None:
             raise Http404
         if not may_see_board(self.reader, board):

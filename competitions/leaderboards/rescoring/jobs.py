@@ -6,7 +6,7 @@ from typing import Final
 import structlog
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from competitions.catalog.models import Competition, Proposal
@@ -150,12 +150,12 @@ def _has_news(proposal: Proposal, now: datetime) -> bool:
     """Copies that ended since the last comparison, or since the proposal was applied."""
     ended = proposal.rescorings.filter(copy__status__in=FINAL)
     if proposal.state == State.APPLIED:
-        return ended.filter(taken_at=None).exists()
+        return ended.filter(taken_at=None).exclude(pk__in=services.untried(proposal)).exists()
     is_due = proposal.compared_at is None or now >= proposal.compared_at + COMPARED_EVERY
     return is_due and ended.count() != proposal.compared_count and not proposal.fault and services.is_complete(proposal)
 
 
 def _is_over(proposal: Proposal, now: datetime) -> bool:
     is_late = proposal.ended_at is not None and now >= proposal.ended_at + SETTLED_AFTER
-    running = proposal.rescorings.filter(Q(taken_at=None))
+    running = proposal.rescorings.filter(taken_at=None).exclude(pk__in=services.untried(proposal))
     return is_late and not running.exists() and not missing_submissions(proposal).exists()

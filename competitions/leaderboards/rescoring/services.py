@@ -203,9 +203,9 @@ def proposal_drop(*, proposal: Proposal, by: User, now: datetime) -> None:
 def copies_cancel(proposal: Proposal, *, now: datetime) -> None:
     """Cancel the runs of a dropped proposal that wait, and ask the workers to stop the others."""
     runs = Run.objects.filter(submission__rescores__proposal=proposal)
-    runs.filter(state__in=HELD).update(cancel_requested_at=now)
     for run in runs.filter(state=State.QUEUED).order_by("pk"):
         run_move(run, target=State.CANCELLED, actor=f"proposal:{proposal.number}", now=now)
+    runs.filter(state__in=HELD).update(cancel_requested_at=now)  # after those that wait: one may be claimed meanwhile
 
 
 @transaction.atomic
@@ -248,9 +248,12 @@ def untried(proposal: Proposal) -> QuerySet[Rescoring]:
 
 @transaction.atomic
 def proposal_retry(*, proposal: Proposal, now: datetime) -> None:
-    """Have what was not scored run again, and compare anew. Raises `PROPOSAL_NOT_OPEN`."""
-    locked = _locked(proposal, [Proposal.State.SCORING])
-    Proposal.objects.filter(pk=locked.pk).update(fault="", compared_count=None, tries_again=True)
+    """Have what was not scored run again, and compare anew what is not applied. Raises `PROPOSAL_NOT_OPEN`."""
+    locked = _locked(proposal, [Proposal.State.SCORING, Proposal.State.APPLIED])
+    compared_count = None if locked.is_open else locked.compared_count
+    Proposal.objects.filter(pk=locked.pk).update(
+        fault="", compared_count=compared_count, tries_again=True, is_settled=False
+    )
     ask_work(locked, now=now)
 
 

@@ -273,6 +273,11 @@ def test_a_name_hides_nothing_and_holds_no_link(text: str) -> None:
     for path, field in (("/profile/", "first_name"), ("/profile/", "affiliation"), ("/profile/public/", "name")):
         page = client.post(path, {field: text}).content.decode()
         assert "visible characters only" in page or "holds no link" in page or "without control characters" in page
+    for path, form in (
+        ("/profile/", {"first_name": "The", "last_name": "Organizers"}),
+        ("/profile/public/", {"name": "The  organizers"}),
+    ):
+        assert "taken for the site" in client.post(path, form).content.decode(), path
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from competitions.catalog.models import Phase
-from competitions.environments import refusals
+from competitions.environments import refusals, services
 from competitions.environments.choice import NamedEnvironment
 from competitions.environments.models import EnvironmentFile
 from competitions.environments.services import environment_file_add, environment_file_remove, remove_unused
@@ -270,12 +270,18 @@ def test_another_teams_weights_do_not_exist(open_site: Scenario) -> None:
     assert file.state == "ready"
 
 
-def test_what_a_waiting_run_needs_stays_and_goes_once_it_has_ended(open_site: Scenario) -> None:
+def test_what_a_waiting_run_needs_stays_and_goes_once_it_has_ended(
+    open_site: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = added(open_site)
     submission = submitted(open_site, NamedEnvironment(weights="gap-model@1"))
     with refuses(refusals.FILE_IN_USE, match=f"#{submission.pk}"):
         environment_file_remove(file=file, note="")
     assert remove_unused(now=open_site.now + timedelta(days=999)) == 0
+    monkeypatch.setattr(services, "REMOVED_AT_ONCE", 1)
+    other = added(open_site, name="other")
+    EnvironmentFile.objects.filter(pk=other.pk).update(last_used_at=open_site.now + timedelta(days=1))
+    assert remove_unused(now=open_site.now + timedelta(days=999)) == 1, "what is needed holds up no other"
     open_site.score(submission, 1.0)
     assert remove_unused(now=open_site.now + timedelta(days=1)) == 0
     assert remove_unused(now=open_site.now + timedelta(days=999)) == 1

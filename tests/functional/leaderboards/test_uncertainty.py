@@ -309,6 +309,21 @@ def test_what_does_not_belong_to_the_score_is_told_to_organizers_and_the_score_c
     assert not EntryUncertainty.objects.exists()
 
 
+def test_what_an_earlier_attempt_left_is_not_read(site: Scenario) -> None:
+    values = losses(1)
+    replicates = replicates_file(np.random.default_rng(0).normal(values.mean(), 0.05, 1000))
+    run = score(site, float(values.mean()), replicates, name=REPLICATES).runs.get()
+    RunOutput.objects.create(run=run, attempt=run.attempt + 1, name=LOSSES, file=store_bytes(losses_file(values)))
+    refresh()
+    assert ScoreReplicates.objects.get().stream == "test"
+
+
+def test_a_stream_is_kept_without_control_characters(site: Scenario) -> None:
+    score(site, 0.5, replicates_file(np.full(300, 0.5), stream="te\0st\nset"), name=REPLICATES)
+    refresh()
+    assert ScoreReplicates.objects.get().stream == "te st set"
+
+
 def test_a_share_of_1_has_an_interval_too(site: Scenario) -> None:
     score(site, 1.0, losses_file(np.ones(100)))
     refresh()

@@ -121,6 +121,14 @@ def test_one_class_alone_has_no_roc_auc() -> None:
         METRICS["roc_auc"].score(Rows(np.ones(3), np.ones(3)))
 
 
+@pytest.mark.parametrize("name", ["r_squared", "explained_variance", "pearson", "concordance_correlation"])
+def test_a_constant_truth_has_no_score_although_its_mean_is_rounded(name: str) -> None:
+    truth = np.full(3, 0.1)
+    assert truth.mean() != 0.1
+    with pytest.raises(ScoringInputError, match="values are equal"):
+        METRICS[name].score(Rows(truth, truth))
+
+
 @pytest.mark.parametrize("exponent", [1020, 530, 500, -500, -530, -1000])
 def test_a_correlation_is_the_same_for_values_of_every_size(exponent: int) -> None:
     rng = np.random.default_rng(4)

@@ -25,6 +25,7 @@ from competitions.leaderboards.reading.export import submissions_csv
 from competitions.leaderboards.reading.results import ScoredSubmission
 from competitions.resources.rooms import takes_uploads
 from competitions.resources.uploads import take_upload
+from competitions.runs.queue.smoke import smoke_limit_s
 from competitions.submissions.access import tagged, team_submissions
 from competitions.submissions.annotations import LONGEST_TAG
 from competitions.submissions.file_checks.kinds import choose_kind
@@ -129,6 +130,7 @@ def _panel(request: HttpRequest, visited: Visit, phase: Phase, team_id: int) -> 
         "is_late": phase.takes_late(visited.now),
         "selections": selections(visited, phase, team_id),
         "smoke_runs": smoke_allowance(team_id, now=visited.now) if phase.has_smoke_run else None,
+        "smoke_limit_s": smoke_limit_s(phase),
         "exhausted": next((limit for limit in limits if not limit.left), None),
         "file_name": phase.official_file_name,
         "brought": _brought(phase, team_id),
