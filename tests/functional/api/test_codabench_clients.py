@@ -238,7 +238,7 @@ def test_exact_scores_are_given_where_the_board_is_open_and_gives_them(
     assert given() == ["0.1235"]
 
 
-def test_columns_over_all_tasks_are_among_the_scores_with_those_of_each_task(
+def test_columns_over_all_tasks_are_among_the_scores_with_those_of_each_task_where_the_board_shows_them(
     site: Scenario, phase: Phase, robot: Script
 ) -> None:
     board = Leaderboard.objects.get(phase=phase)
@@ -251,6 +251,9 @@ def test_columns_over_all_tasks_are_among_the_scores_with_those_of_each_task(
     submission = robot.submit(phase, zip_bytes({"answer.txt": "1"}))
     for value in (0.1, 0.3):
         site.score(Submission.objects.get(pk=submission["id"]), value)
+    over_all = robot.get(f"/api/submissions/{submission['id']}/").json()["scores"]
+    assert [(score["task"], score["score"]) for score in over_all] == [(None, "0.2000"), (None, "0.3000")]
+    Leaderboard.objects.filter(pk=board.pk).update(shows_tasks=True)
     scores = robot.get(f"/api/submissions/{submission['id']}/").json()["scores"]
     assert [(score["column_key"], score["task"], score["score"]) for score in scores] == [
         *(

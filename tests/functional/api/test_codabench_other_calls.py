@@ -71,7 +71,7 @@ def test_boards_and_results_are_read_and_sealed_ones_are_not(site: Scenario) -> 
     )
 
 
-def test_a_board_shows_each_task_and_what_is_over_all_of_them(site: Scenario) -> None:
+def test_a_board_shows_what_is_over_all_tasks_and_each_of_them_where_it_does_on_its_page(site: Scenario) -> None:
     board, first = site.phase.leaderboard, site.phase.tasks.get()
     Column.objects.create(
         leaderboard=board, key="worst", title="Worst", index=1, kind="computed", computation="max", sources=["mae"]
@@ -81,7 +81,11 @@ def test_a_board_shows_each_task_and_what_is_over_all_of_them(site: Scenario) ->
     submission = site.submit()
     for value in (0.1, 0.3):
         site.score(submission, value)
-    shown = Client().get(f"/api/phases/{site.phase.pk}/get_leaderboard/").json()
+    address = f"/api/phases/{site.phase.pk}/get_leaderboard/"
+    (row,) = Client().get(address).json()["submissions"]
+    assert [(score["task_id"], score["score"]) for score in row["scores"]] == [(None, "0.2000"), (None, "0.3000")]
+    Leaderboard.objects.update(shows_tasks=True)
+    shown = Client().get(address).json()
     assert [task["name"] for task in shown["tasks"]] == [first.name, "Second"]
     (row,) = shown["submissions"]
     assert [(score["column_key"], score["task_id"], score["score"]) for score in row["scores"]] == [
