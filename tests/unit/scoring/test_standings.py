@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from scoring.errors import ScoringInputError
-from scoring.forecasts import expected_rank_change
+from scoring.forecasts import chances_of_top, expected_rank_change
 from scoring.metrics import metric
 from scoring.metrics.metric import Metric, Rows
 from scoring.replicates import Deadline, Resampling, replicate_scores
@@ -205,6 +205,24 @@ def test_resamples_without_a_value_compare_nobody_and_leave_the_intervals_of_oth
     holed[1, ::3] = np.nan
     assert standings(scores, holed, direction="min").low[0] == standings(scores, replicates, direction="min").low[0]
     assert np.isfinite(standings(scores, holed, direction="min").low).all()
+
+
+@pytest.mark.parametrize("shared", [0, 1, 99, 100])
+def test_too_few_resamples_that_all_entries_have_a_value_on_tell_nobody_apart(shared: int) -> None:
+    scores = np.array([0.1, 0.101, 0.102, 0.3])
+    replicates = scores[:, None] + RNG(0).normal(0, 0.01, (4, 1000))
+    replicates[0, : 500 - shared] = np.nan
+    replicates[1, 500:] = np.nan
+    board = standings(scores, replicates, direction="min")
+    chances = chances_of_top(scores, replicates, direction="min", top=2)
+    if shared < 100:
+        assert (board.tier.max(), board.first_rank.max(), board.last_rank.min()) == (1, 1, 4)
+        assert np.isnan([board.resolution, *board.beats_above, *chances]).all()
+        assert not board.surely_beats.any()
+    else:
+        assert board.tier.tolist() == [1, 1, 1, 2]
+        assert chances[3] == 0
+    assert np.isfinite(board.low).all()
 
 
 @pytest.mark.parametrize("size", [1e-110, 1e-25, 1e22, 1e200])
