@@ -19,7 +19,7 @@ from accounts.people.blocks import blocked_by
 from competitions.catalog.models import Competition, Leaderboard, PageImage, Phase
 from competitions.compute.models import WORKER_SILENT_AFTER_S, ComputeWorker
 from competitions.disclosure.readers import Reader, sealed_right
-from competitions.disclosure.scores import board_refusal, may_know_board, may_see_board
+from competitions.disclosure.scores import SEALED, may_know_board, may_see_board
 from competitions.leaderboards.reading.results import load_boards
 from competitions.notifications.services import unread_notifications
 from competitions.teams.models import Invitation, Registration, Team
@@ -179,7 +179,7 @@ class Visit:
         """The same board; a refusal for whoever may not see it."""
         board = self.existing_board(phase_slug, key)
         if not self.can_see_board(board):
-            raise board_refusal(board)
+            raise SEALED(board=board)
         return board
 
     @cached_property
