@@ -49,7 +49,10 @@ NOT_MADE_PUBLIC: Final = RefusalKind(
 
 @transaction.atomic
 def repeat_submissions(submissions: Iterable[Submission], by: User) -> list[int]:
-    """Run each ended submission again as a new one that costs no quota, all or none; returns the new numbers."""
+    """Run each ended submission again as a new one that costs no quota; returns the new numbers.
+
+    All or none, where one is refused.
+    """
     numbers = []
     for submission in submissions:
         try:

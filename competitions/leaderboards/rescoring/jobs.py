@@ -115,7 +115,7 @@ def _apply(proposal: Proposal, claimed: Claim) -> None:
 
 def _tell(proposal: Proposal) -> None:
     competition = proposal.competition
-    kept = services.count_kept_datasets(proposal)
+    more = KEPT if services.count_kept_datasets(proposal) else ""
     notify(
         people=registered_people(competition),
         kind=Kind.RESCORING,
@@ -123,7 +123,7 @@ def _tell(proposal: Proposal) -> None:
         event=f"proposal-{proposal.pk}",
         subject=f"Submissions to {competition} were rescored: {proposal.title}",
         text=f"The organizers of “{competition}” have changed the scoring, and all submissions were scored by it. Scores and places may "
-        f"have changed. {KEPT if kept else ''}Their reason: {proposal.reason}",
+        f"have changed. {more}Their reason: {proposal.reason}",
         path=f"/competitions/{competition.slug}/changes/{proposal.number}/",
     )
 

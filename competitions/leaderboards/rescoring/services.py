@@ -277,8 +277,8 @@ def count_kept_datasets(proposal: Proposal) -> int:
     """
     former = proposal.files.filter(slot=Resource.Kind.SCORING_PROGRAM).values("replaces")
     datasets = Dataset.objects.filter(submission__phase__competition=proposal.competition_id)
-    kept = datasets.filter(withdrawn_at=None, submission__disqualified_at=None)
-    return kept.filter(task__scoring_program__in=former).count()
+    datasets = datasets.filter(withdrawn_at=None, submission__disqualified_at=None)
+    return datasets.filter(task__scoring_program__in=former).count()
 
 
 def count_submissions(proposal: Proposal) -> int:
