@@ -116,7 +116,8 @@ def boards_follow_source(sender: type[Submission], submission: Submission, **kwa
     badges = badge_values(submission)
     for score in Score.objects.filter(submission=submission, leaderboard__in=boards):
         rows = list(Entry.objects.filter(score=score))
-        for shown in (score, *rows):  # a row has values that its score has not: average ranks
+        both: list[Score | Entry] = [score, *rows]
+        for shown in both:  # a row has values that its score has not: average ranks
             others = {key: value for key, value in shown.values.items() if key != SOURCE}
             shown.values = others | {key: badges[key] for key in (SOURCE,) if key in badges}
             shown.save(update_fields=["values"])
