@@ -153,7 +153,7 @@ class Visit:
         return Reader(self.user, self.now, {} if self.as_member else rights, as_member=self.as_member)
 
     def board(self, phase: Phase | None, key: str | None = None, *, bare: bool = False) -> Leaderboard | None:
-        """The phase's board by key, else its main one, of those that the reader may know; `bare`: without columns."""
+        """The phase's board by key, else its main one, if the reader may know it; `bare`: without columns."""
         phases = self.phases_with_bare_boards if bare else self.phases_with_boards
         boards = [board for each in phases if each == phase for board in each.leaderboards.all()]
         boards = [board for board in boards if may_know_board(self.reader, board)]

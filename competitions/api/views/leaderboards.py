@@ -36,7 +36,7 @@ class BoardView(ApiView):
     serializer_class: type[BaseSerializer[Any]] = s.LeaderboardOut
 
     def board(self, slug: str, phase_slug: str, *, is_whole: bool = True) -> Leaderboard:
-        """The requested board; one that is not whole has what names it, its version and who sees it: one query."""
+        """The requested board; one that is not whole has its name, its version and who sees it: one query."""
         rows = Leaderboard.objects.filter(phase__competition__slug=slug, phase__slug=phase_slug)
         rows = rows.select_related("phase__competition")
         boards = list(rows if is_whole else rows.only(*BARE))
