@@ -135,8 +135,6 @@ class ComputeWorkerAdmin(ReadOnlyAdmin):
         "slots",
         "last_seen",
         "infrastructure_failures",
-        "drained_at",
-        "quarantined_at",
     ]
     list_filter = [WorkerStateFilter, "queue"]
     list_select_related = ["queue"]
@@ -144,7 +142,8 @@ class ComputeWorkerAdmin(ReadOnlyAdmin):
 
     @admin.display(description="State")
     def state(self, worker: ComputeWorker) -> str:
-        return worker.standing(timezone.now())
+        since = worker.quarantined_at or worker.drained_at
+        return f"{worker.standing(timezone.now())}{f' for {timesince(since)}' if since else ''}"
 
     @admin.display(description="Last answered", ordering="last_seen_at")
     def last_seen(self, worker: ComputeWorker) -> str:

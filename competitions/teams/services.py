@@ -240,10 +240,12 @@ def _personal_team(user: User, competition: Competition, name: str, now: datetim
 @transaction.atomic
 def team_rename(*, team: Team, by: User, name: str) -> None:
     """Raises `NOT_CAPTAIN`, `TeamNameTaken`, `TeamNameInvalid` or why the captain is not admitted."""
-    require_captain(team, by)
-    require_admitted(user=by, competition=team.competition)
-    team.name = name
-    team_save(team=team)
+    locked = locked_team(team)  # an administrator may mark it as a baseline meanwhile
+    require_captain(locked, by)
+    require_admitted(user=by, competition=locked.competition)
+    locked.name = name
+    team_save(team=locked)
+    team.name = locked.name
 
 
 @transaction.atomic

@@ -233,6 +233,7 @@ LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/"
 ACCOUNT_FORMS = {
     "login": "accounts.sign_in.SignInForm",
+    "signup": "accounts.sign_in.SignUpForm",
     "change_password": "accounts.sign_in.PasswordChangeForm",
     "reset_password_from_key": "accounts.sign_in.NewPasswordForm",
 }

@@ -39,7 +39,7 @@ def test_a_wrong_password_is_said_and_what_was_typed_stays(new_visitor: NewVisit
     page.get_by_label("User name or e-mail address").fill("sam")
     page.get_by_label("Password", exact=True).fill("wrong")
     visitor.main.get_by_role("button", name="Sign in", exact=True).click()
-    expect(page.locator(".errorlist")).to_contain_text("not correct")
+    expect(page.locator(".errorlist")).to_contain_text("The user name, e-mail address or password is not correct.")
     expect(page.get_by_label("User name or e-mail address")).to_have_value("sam")
 
 

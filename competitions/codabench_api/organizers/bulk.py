@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from django.db import transaction
 from django.db.models import QuerySet
+from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from rest_framework.request import Request
@@ -88,9 +89,10 @@ class NamedSubmissions(RobotView):
         numbers = self._numbers()
         if len(numbers) > MOST_AT_ONCE:
             raise TOO_MANY_AT_ONCE(count=len(numbers), limit=MOST_AT_ONCE)
-        for number in numbers:
-            get_object_or_404(self.submissions(), pk=number)
-        return self.submissions().filter(pk__in=numbers).order_by("pk")
+        named = self.submissions().filter(pk__in=numbers).order_by("pk")
+        if named.count() < len(numbers):
+            raise Http404
+        return named
 
     def _numbers(self) -> set[int]:
         data: Any = self.request.data
@@ -106,7 +108,7 @@ def _is_pk(value: object) -> bool:
 
 
 class RerunMany(RepeatsView, NamedSubmissions):
-    """Run the named submissions again, all or none."""
+    """Run those named submissions that have ended again; none where one of them may not be repeated."""
 
     def post(self, request: Request) -> Response:
         user, named = self.person(), self.named()

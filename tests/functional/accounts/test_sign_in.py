@@ -294,6 +294,12 @@ def test_the_pages_of_accounts_are_in_sentence_case() -> None:
     shown = {name: page_words(Client().get(reverse(name))) for name in ("account_login", "account_signup")}
     assert "User name or e-mail address" in shown["account_login"]
     assert "Remember me" in shown["account_login"]
+    assert "User name" in shown["account_signup"]
+    assert "E-mail address" in shown["account_signup"]
+    refused = Client().post(reverse("account_signup"), {"username": "ada", "email": "nothing"}).content.decode()
+    (wrong,) = re.findall(r"<input[^>]* autofocus[^>]*>", refused)
+    assert 'name="email"' in wrong, "the cursor stands in the first field that is wrong"
+    assert 'aria-invalid="true"' in wrong
     reset = page_words(Client().get(reverse("account_reset_password")))
     assert "Reset my password" in reset
     assert "contact us" not in reset

@@ -12,7 +12,9 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from accounts.models import Scope, User, token_create
@@ -363,7 +365,12 @@ def test_who_names_no_submissions_is_told_how(site: Scenario, body: object) -> N
 def test_files_of_several_submissions_are_fetched_by_their_team_alone(site: Scenario) -> None:
     own, other = site.submit(), site.submit(team=site.join())
     script, path = robot(site, site.member()), "/api/submissions/download_many/"
-    (file,) = script.post(path, {"pks": [own.pk]}).json()
+    several = [own.pk, site.submit().pk, site.submit().pk]
+    with CaptureQueriesContext(connection) as alone:
+        (file,) = script.post(path, {"pks": [own.pk]}).json()
+    with CaptureQueriesContext(connection) as for_all:
+        assert len(script.post(path, {"pks": several}).json()) == 3
+    assert len(for_all) == len(alone)
     assert file["name"] == f"{own.pk}_{own.file_name}"
     response = Client().get(urlsplit(file["url"]).path)
     assert b"".join(response.streaming_content)[:2] == b"PK"  # type: ignore[attr-defined]

@@ -334,11 +334,11 @@ def test_a_column_whose_scores_are_known_is_changed_without_a_run(site: Scenario
     apply(site, begun)
     assert ranks(site.phase.leaderboard)[0] == (two[1].team_id, 0.2)
     page = reverse("web:change", args=[site.competition.slug, begun.number])
-    said = f"“{begun.column_title or 'mae'}” on {site.phase.name}"
-    assert said in Client().get(page).content.decode()
+    change = f"“{begun.column_title or 'mae'}” on {site.phase.name}"
+    assert change in Client().get(page).content.decode()
     Column.objects.update(is_hidden=True)
     shown = [user_client(who).get(page).content.decode() for who in (site.member(), site.organizer)]
-    assert [said in text for text in shown] == [False, True], "a hidden column is the organizers'"
+    assert [change in text for text in shown] == [False, True], "a hidden column is the organizers'"
 
 
 def test_a_proposal_for_a_version_that_is_gone_is_not_applied(site: Scenario, two: list[Submission]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,11 +16,14 @@ from django.urls import reverse
 from django.utils.html import escape
 from numpy.typing import NDArray
 
+from competitions.catalog.changes.boards import change_board
 from competitions.catalog.models import Column, CompetitionOrganizer, Leaderboard, Phase
 from competitions.catalog.services import phase_reveal
 from competitions.disclosure.outputs import LOSSES, REPLICATES, SECRET, may_download
 from competitions.disclosure.readers import Reader
 from competitions.disclosure.receipts import disclosed_receipt
+from competitions.factsheets.models import Question
+from competitions.factsheets.services import save_question
 from competitions.leaderboards.models import BoardComparison, BoardUncertainty, Entry, EntryUncertainty, ScoreReplicates
 from competitions.leaderboards.uncertainty import refreshing
 from competitions.leaderboards.uncertainty.asking import UNCERTAINTY_JOB
@@ -307,6 +311,35 @@ def test_what_does_not_belong_to_the_score_is_told_to_organizers_and_the_score_c
     assert f"Rows without an interval: {escape(BoardUncertainty.objects.get().remark)}" in page
     assert words in BoardUncertainty.objects.get().remark
     assert not EntryUncertainty.objects.exists()
+
+
+def test_words_and_answers_beside_the_scores_leave_the_intervals_as_they_are(
+    site: Scenario, uncertain_teams: list[Team]
+) -> None:
+    board, known = site.phase.leaderboard, {"key": "code", "is_public": True, "is_on_board": True}
+    Submission.objects.update(fact_sheet={"code": "x"})
+    intervals = list(EntryUncertainty.objects.order_by("pk").values())
+    replicates = list(ScoreReplicates.objects.order_by("pk").values_list("pk", "score"))
+
+    def after(change: Callable[[], object]) -> list[object]:
+        """The answers on the board after the change."""
+        version = Leaderboard.objects.get(pk=board.pk).version
+        change()
+        assert Leaderboard.objects.get(pk=board.pk).version > version, "its pages are drawn anew"
+        assert list(EntryUncertainty.objects.order_by("pk").values()) == intervals
+        assert list(ScoreReplicates.objects.order_by("pk").values_list("pk", "score")) == replicates
+        return [entry.values.get("fact:code") for entry in board.entries.all()]
+
+    question = Question(competition=site.competition, title="Code", **known)
+    assert after(lambda: save_question(question)) == ["x"] * 3
+    question.help_text = "Where it is."
+    assert after(lambda: save_question(question)) == ["x"] * 3
+    question.is_on_board = False
+    assert after(lambda: save_question(question)) == [None] * 3
+    column = board.columns.get()
+    column.title = "Error"
+    assert after(lambda: change_board(board, [column], now=site.now)) == [None] * 3
+    assert board.columns.get().title == "Error"
 
 
 def test_what_an_earlier_attempt_left_is_not_read(site: Scenario) -> None:

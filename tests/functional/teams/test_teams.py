@@ -175,8 +175,11 @@ def test_only_the_captain_invites_renames_and_hands_over(site: Scenario) -> None
     with refuses(refusals.NOT_CAPTAIN):
         services.captain_hand_over(team=site.team, by=user, to=user)
     services.captain_hand_over(team=site.team, by=site.team.captain, to=user)
-    services.team_rename(team=Team.objects.get(pk=site.team.pk), by=user, name="Mine now")
-    assert Team.objects.get(pk=site.team.pk).name == "Mine now"
+    shown = Team.objects.get(pk=site.team.pk)
+    Team.objects.filter(pk=site.team.pk).update(is_baseline=True)  # by an administrator, meanwhile
+    services.team_rename(team=shown, by=user, name="Mine now")
+    renamed = Team.objects.get(pk=site.team.pk)
+    assert (renamed.name, renamed.is_baseline) == ("Mine now", True)
 
 
 def test_who_was_denied_does_nothing_more_in_the_name_of_the_team(site: Scenario) -> None:
