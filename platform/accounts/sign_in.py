@@ -136,7 +136,8 @@ class SignInForm(LoginForm):  # type: ignore[misc]  # allauth has no types
             data["login"] = data["username"]
         super().__init__(*args, data=data, **kwargs)
         self.fields["login"].label = "User name or e-mail address"
-        self.fields["login"].widget.attrs.pop("placeholder", None)  # the label says it
+        for field in self.fields.values():
+            field.widget.attrs.pop("placeholder", None)  # the label says it
         self.fields["remember"].label = "Remember me"
 
 

@@ -130,7 +130,7 @@ def test_an_equal_address_opens_no_account_before_the_two_are_connected(visitor:
     expect(page.locator(".site-nav")).to_contain_text("Sign in")
     visitor.sign_in("sam")
     page.goto(f"{visitor.url}/profile/")
-    page.get_by_role("link", name="Connected accounts").click()
+    page.get_by_role("link", name="Account connections").click()
     through_the_university(visitor, "samuel", "Connect Example University")
     confirm(visitor)
     expect(visitor.main).to_contain_text("Example University")

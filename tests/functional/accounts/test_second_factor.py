@@ -38,7 +38,7 @@ def test_staff_without_one_are_led_to_the_page_where_they_turn_it_on(site: Scena
     assert (answer.status_code, answer["Location"]) == (302, ACTIVATE)
     page = client.get(ACTIVATE, follow=True).content.decode()
     assert "sign in with a second factor" in page
-    assert all(words in page for words in ("Authenticator app", "Security keys", ">Notifications</a>"))
+    assert all(words in page for words in ("Authenticator app", "Security keys", ">E-mail notifications</a>"))
 
 
 def test_whoever_organizes_without_being_staff_needs_one(site: Scenario, settings: Any) -> None:

@@ -203,7 +203,7 @@ def test_administrators_are_told_first_of_what_waits_for_them(site: Scenario) ->
         page = " ".join(administrator.get("/admin/").content.decode().split())
         for words, place, listed in (
             (f"1 run waits on the queue “{site.queue}”, which is paused; the oldest since", "", ""),
-            ("1 worker is in quarantine.", "compute/computeworker/?state=quarantined", "in quarantine</td>"),
+            ("1 worker is in quarantine.", "compute/computeworker/?state=quarantined", "in quarantine for"),
             ("1 submission of the last four weeks failed", "runs/run/?held=platform", f"/submissions/{held.pk}/"),
         ):
             assert words in page

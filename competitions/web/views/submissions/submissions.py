@@ -214,10 +214,8 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
     except Refusal as refusal:
         return back_to_form(request, refusal, f"{visited.url('submissions')}?phase={phase.slug}")
     url = f"{visited.url('submissions')}?phase={phase.slug}#submission-{submission.pk}"
-    if wants_json(request):
-        return JsonResponse({"id": submission.pk, "url": url}, status=201)
-    messages.success(request, f"Submission #{submission.pk} was accepted.")
-    return redirect(url)
+    messages.success(request, f"Submission #{submission.pk} was accepted.")  # shown on the page that the script goes to
+    return JsonResponse({"id": submission.pk, "url": url}, status=201) if wants_json(request) else redirect(url)
 
 
 FIELDS: Final = ("shown", "seen", "chosen")
