@@ -270,7 +270,8 @@ def require_captain(team: Team, by: User) -> None:
 
 def locked_team(team: Team) -> Team:
     """The team's row, locked, so that changes of one team take turns. Raises `NO_TEAM` if it is gone."""
-    locked = get_or_none(Team.objects.select_for_update().select_related("competition").filter(pk=team.pk))
+    rows = Team.objects.select_for_update(of=("self",), no_key=True).select_related("competition")
+    locked = get_or_none(rows.filter(pk=team.pk))
     if locked is None:
         raise refusals.NO_TEAM(competition=team.competition)
     return locked

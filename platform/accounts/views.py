@@ -84,7 +84,7 @@ def profile(request: HttpRequest) -> HttpResponse:
         form.save()
         messages.success(request, "Saved.")
         return redirect("accounts:profile")
-    return _page(request, form, TokenForm())
+    return _page(request, form, TokenForm(), status=422 if form.is_bound else 200)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

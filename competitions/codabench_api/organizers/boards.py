@@ -235,7 +235,9 @@ class BoardConnection(RobotView):
 
     def _board(self, pk: int) -> tuple[Submission, Leaderboard]:
         submission = self.submission(pk)
-        return submission, get_object_or_404(Leaderboard.objects.filter(phase=submission.phase_id)[:1])
+        if (board := submission.phase.main_board) is None:
+            raise Http404
+        return submission, board
 
     def post(self, request: Request, pk: int) -> Response:
         submission, board = self._board(pk)

@@ -65,6 +65,7 @@ def test_a_person_signs_in_with_a_password() -> None:
     client = Client()
     assert sign_in(verified(), client=client).status_code == 302
     assert client.get(reverse("accounts:profile")).status_code == 200
+    assert client.post(reverse("accounts:profile"), {"first_name": "A" * 999}).status_code == 422
 
 
 @pytest.mark.parametrize("path", ["/accounts/github/login/", "/accounts/github/login/callback/"])

@@ -371,7 +371,7 @@ def test_files_of_several_submissions_are_fetched_by_their_team_alone(site: Scen
         script.post(path, {"pks": [own.pk]})
     with CaptureQueriesContext(connection) as for_all:
         assert len(script.post(path, {"pks": several}).json()) == 3
-    assert len(for_all) == len(alone)
+    assert len(for_all) <= len(alone)
     assert file["name"] == f"{own.pk}_{own.file_name}"
     response = Client().get(urlsplit(file["url"]).path)
     assert b"".join(response.streaming_content)[:2] == b"PK"  # type: ignore[attr-defined]

@@ -110,7 +110,7 @@ def test_a_mean_over_groups_leaves_out_groups_without_a_value() -> None:
     assert mean_over_groups(METRICS["roc_auc"], rows) == 1.0
 
 
-@pytest.mark.parametrize("given", [{"k": 0}, {"k": 1.5}, {"k": math.nan}, {"k": True}, {"n": 3}])
+@pytest.mark.parametrize("given", [{"k": 0}, {"k": 1.5}, {"k": math.nan}, {"k": 10**400}, {"k": True}, {"n": 3}])
 def test_a_wrong_parameter_is_named(given: dict[str, float]) -> None:
     with pytest.raises(ScoringInputError, match=f"^{next(iter(given))}: "):
         METRICS["map_at_k"].settings(given)
