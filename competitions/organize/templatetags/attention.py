@@ -25,7 +25,7 @@ register = template.Library()
 
 @register.simple_tag
 def site_attention() -> list[Attention]:
-    """What stands still, requests to host, and reports of posts and profiles."""
+    """List what stands still, requests to host, and reports of posts and profiles."""
     return [*_at_a_standstill(timezone.now()), *_to_decide()]
 
 
@@ -38,7 +38,9 @@ def _at_a_standstill(now: datetime) -> Iterator[Attention]:
         yield _waiting_on(queue, "which is paused", "See it")
     if count := ComputeWorker.objects.exclude(quarantined_at=None)[:MOST_COUNTED].count():
         url = f"{reverse('admin:compute_computeworker_changelist')}?state=quarantined"
-        yield Attention(f"{count_words(count, 'worker')} {'is' if count == 1 else 'are'} in quarantine.", url, "See them")
+        yield Attention(
+            f"{count_words(count, 'worker')} {'is' if count == 1 else 'are'} in quarantine.", url, "See them"
+        )
     held = Submission.objects.filter(reason=Reason.INFRASTRUCTURE, status=State.FAILED)
     if count := held.filter(finished_at__gte=now - timedelta(days=DAYS))[:MOST_COUNTED].count():
         failed = f"{count_words(count, 'submission')} of the last four weeks failed by the platform's own fault."
