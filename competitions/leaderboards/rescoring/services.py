@@ -249,7 +249,7 @@ def untried(proposal: Proposal) -> QuerySet[Rescoring]:
 
 @transaction.atomic
 def proposal_retry(*, proposal: Proposal, now: datetime) -> None:
-    """Have what was not scored run again, and compare anew what is not applied. Raises `PROPOSAL_NOT_OPEN`."""
+    """Have what was not scored run again; one not yet applied is compared anew. Raises `PROPOSAL_NOT_OPEN`."""
     locked = _locked(proposal, [Proposal.State.SCORING, Proposal.State.APPLIED])
     compared_count = None if locked.is_open else locked.compared_count
     Proposal.objects.filter(pk=locked.pk).update(
