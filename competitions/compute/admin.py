@@ -1,5 +1,6 @@
 """Admin pages of queues, workers, launchers and jobs of clusters, with what can be done to them."""
 
+from datetime import timedelta
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
@@ -12,6 +13,7 @@ from django.utils.timesince import timesince
 
 from competitions.compute.launchers import problem_words, queue_problems
 from competitions.compute.models import (
+    WORKER_SILENT_AFTER_S,
     ClusterJob,
     ComputeWorker,
     Launcher,
@@ -102,24 +104,46 @@ class QueueAdmin(GuardedAdmin):
         return f"{sum(not worker.is_silent(now) for worker in workers)} of {len(workers)}"
 
 
+class WorkerStateFilter(admin.SimpleListFilter):
+    """Workers that take no runs, by the reason."""
+
+    title, parameter_name = "state", "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("quarantined", "in quarantine"), ("drained", "drained"), ("silent", "silent")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[ComputeWorker]) -> QuerySet[ComputeWorker]:
+        heard = timezone.now() - timedelta(seconds=WORKER_SILENT_AFTER_S)
+        chosen = {
+            "quarantined": ~Q(quarantined_at=None),
+            "drained": ~Q(drained_at=None),
+            "silent": Q(last_seen_at__lt=heard),
+        }
+        return queryset.filter(chosen.get(self.value() or "", Q()))
+
+
 @admin.register(ComputeWorker)
 class ComputeWorkerAdmin(ReadOnlyAdmin):
     """Workers as they described themselves; many can be drained or released at once."""
 
     list_display = [
         "name",
+        "state",
         "queue",
         "role",
         "version",
         "slots",
         "last_seen",
         "infrastructure_failures",
-        "drained_at",
-        "quarantined_at",
     ]
-    list_filter = ["queue"]
+    list_filter = [WorkerStateFilter, "queue"]
     list_select_related = ["queue"]
     actions = ["release", "drain", "undrain"]
+
+    @admin.display(description="State")
+    def state(self, worker: ComputeWorker) -> str:
+        since = worker.quarantined_at or worker.drained_at
+        return f"{worker.standing(timezone.now())}{f' for {timesince(since)}' if since else ''}"
 
     @admin.display(description="Last answered", ordering="last_seen_at")
     def last_seen(self, worker: ComputeWorker) -> str:

@@ -308,6 +308,14 @@ class ComputeWorker(models.Model):
         """True when the worker has not been heard of for a minute."""
         return now - self.last_seen_at > timedelta(seconds=WORKER_SILENT_AFTER_S)
 
+    def standing(self, now: datetime) -> str:
+        """The reason that it takes no runs, in a word or two, or that it responds."""
+        if self.quarantined_at is not None:
+            return "in quarantine"
+        if self.drained_at is not None:
+            return "drained"
+        return "silent" if self.is_silent(now) else "responding"
+
 
 class Launcher(models.Model):
     """A program that keeps enough jobs in a cluster for the runs that wait.

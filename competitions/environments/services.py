@@ -21,7 +21,7 @@ from competitions.resources.models import Upload
 from competitions.resources.uploads import UploadExpired, UploadIncomplete
 from competitions.teams.models import Team
 from competitions.teams.refusals import NO_TEAM
-from competitions.teams.services import find_team, require_registration, require_team
+from competitions.teams.services import find_team, require_admitted, require_registration, require_team
 from core.background import jobs
 from core.background.allowance import require_allowance
 from core.background.rows import asker_key
@@ -150,6 +150,12 @@ def environment_file_remove(*, file: EnvironmentFile, note: str) -> None:
     environment_file_removing.send(EnvironmentFile, file=locked)
     locked.state, locked.file, locked.detail, locked.claimed_until = EnvironmentFile.State.REMOVED, None, note, None
     locked.save(update_fields=["state", "file", "detail", "claimed_until"])
+
+
+def own_environment_file_remove(*, file: EnvironmentFile, by: User) -> None:
+    """Remove a file of one's team. Raises as `environment_file_remove`, or why the person is not admitted."""
+    require_admitted(user=by, competition=file.team.competition)
+    environment_file_remove(file=file, note=f"Removed by {by}.")
 
 
 def remove_unused(*, now: datetime) -> int:

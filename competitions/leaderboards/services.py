@@ -213,7 +213,7 @@ def _milestone_if_best(board: Leaderboard, score: Score) -> None:
     """Note a score that beats all before it; one older than a noted score asks for a rebuild."""
     if score.team.is_baseline or not may_stand(board, score):
         return
-    newest = Milestone.objects.filter(leaderboard=board).order_by("-received_at").first()
+    newest = Milestone.objects.filter(leaderboard=board).order_by("-received_at", "rank_value").first()
     if newest is not None and score.received_at < newest.received_at:
         milestones_rebuild(board)
     elif newest is None or score.rank_value < newest.rank_value:

@@ -9,6 +9,8 @@ from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from competitions.runs.models import Run, RunEvent
 from competitions.submissions.models import Submission
@@ -59,12 +61,21 @@ class HeldFilter(admin.SimpleListFilter):
 
 @admin.register(Run)
 class RunAdmin(ReadOnlyAdmin):
-    list_display = ["short_id", "state", "why", "submission", "task", "attempt", "worker", "queued_at"]
-    list_filter = ["state", HeldFilter]
+    list_display = ["short_id", "state", "why", "linked", "task", "attempt", "worker", "queued_at"]
+    list_filter = ["state", HeldFilter, "queue"]
     list_select_related = ["submission", "task", "worker__queue"]
     ordering = ["-submission_id"]  # the newest first, by an index: the table has millions of rows
     exclude = ["scores", "meters", "receipt", "lease_id"]
     inlines = [RunEventInline]
+
+    def view_on_site(self, obj: Run) -> str:
+        return reverse("web:submission", args=[obj.submission_id])
+
+    @admin.display(description="Submission", ordering="submission_id")
+    def linked(self, run: Run) -> SafeString:
+        """The submission, by a link to its page: its organizers' workspace runs it again."""
+        page = reverse("web:submission", args=[run.submission_id])
+        return format_html('<a href="{}">{}</a>', page, run.submission)
 
     @admin.display(description="Run")
     def short_id(self, run: Run) -> str:

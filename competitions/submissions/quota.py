@@ -40,7 +40,7 @@ class Allowance:
     period: str  # as in a sentence: "for today", "for this week", "for this phase"
     limit: int
     used: int
-    resets_at: datetime | None = None  # None: never, or not asked
+    resets_at: datetime | None = None  # None: never while the phase takes submissions, or not asked
 
     @property
     def left(self) -> int:
@@ -64,7 +64,16 @@ def allowances(*, team_id: int, phase: Phase, now: datetime) -> list[Allowance]:
     ends: dict[str, datetime | None] = {"day": day_began_at(now) + DAY}
     if phase.quota_week in limits:
         ends[phase.quota_week] = _week_ends_at(phase, team_id, now)
-    return [Allowance(PERIODS[span], limit, used.get(span, 0), ends.get(span)) for span, limit in limits.items()]
+    return [
+        Allowance(PERIODS[span], limit, used.get(span, 0), _while_taken(phase, ends.get(span)))
+        for span, limit in limits.items()
+    ]
+
+
+def _while_taken(phase: Phase, resets_at: datetime | None) -> datetime | None:
+    """The instant, unless the phase takes no submissions by then."""
+    ends_first = resets_at and phase.closes_at and phase.closes_at <= resets_at and not phase.accepts_late
+    return None if ends_first else resets_at
 
 
 def _limits(phase: Phase) -> dict[str, int]:

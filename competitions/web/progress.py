@@ -154,9 +154,13 @@ def _ended(run: Run, submission: Submission) -> Progress:
         info = REASONS[Reason(run.reason)]
         is_free = run.is_smoke and not submission.is_smoke and not submission.is_charged
         label = Reason(run.reason).label
-        sentence = f"{label[0].upper()}{label[1:]}{f': {run.detail}' if run.detail else ''}"
+        label = label[0].upper() + label[1:]
+        # "The program failed: it ended with exit code 1." rather than the same subject twice.
+        subject, detail = label.removesuffix("failed"), run.detail
+        if subject != label and detail.startswith(subject):
+            detail = f"it {detail.removeprefix(subject)}"
         return Progress(
-            sentence=sentence,
+            sentence=f"{label}: {detail}" if detail else label,
             elapsed_s=elapsed,
             limit_s=_budget_s(run, submission),
             blame=info.blame.label,

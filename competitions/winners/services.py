@@ -326,11 +326,15 @@ def places_follow_decision(
 
 @transaction.atomic
 def place_decline(*, key: UUID, by: User, now: datetime) -> Place:
-    """The team steps back; the next one is invited."""
+    """The team steps back, and the next one is invited.
+
+    Raises `NOT_IN_THIS_LANE`, `NotReady` or why the person is not admitted.
+    """
     board = _locked_board(key)
     place = locked_place(key)
     if not Membership.objects.filter(team=place.team_id, user=by).exists():
         raise refusals.NOT_IN_THIS_LANE()
+    require_admitted(user=by, competition=board.phase.competition)
     source = State(place.state)
     if State.DECLINED not in NEXT.get(source, ()):
         raise refusals.NotReady(place, "Stepping back")

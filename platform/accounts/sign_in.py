@@ -1,11 +1,11 @@
 """Sign-in with a password, for people only. A service account has API tokens."""
 
-from typing import Any, Final, NoReturn
+from typing import Any, ClassVar, Final, NoReturn
 from urllib.parse import urlsplit, urlunsplit
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.auth_backends import AuthenticationBackend
-from allauth.account.forms import ChangePasswordForm, LoginForm, ResetPasswordKeyForm
+from allauth.account.forms import ChangePasswordForm, LoginForm, ResetPasswordKeyForm, SignupForm
 from allauth.account.models import EmailAddress
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
@@ -31,6 +31,15 @@ EXISTS = (
 )
 
 
+NOT_CORRECT: Final = "The user name, e-mail address or password is not correct."
+MESSAGES: Final = {  # in place of allauth's, with this site's words
+    "username_password_mismatch": NOT_CORRECT,
+    "email_password_mismatch": NOT_CORRECT,
+    "username_taken": "This user name is taken. Choose another one.",
+    "username_blacklisted": "This user name is not given to anybody. Choose another one.",
+}
+
+
 def is_robot(user: object) -> bool:
     return isinstance(user, User) and user.is_robot
 
@@ -48,6 +57,8 @@ AFTER_SIGN_IN: Final = "after_sign_in"
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has no types
     """Limits guesses, and explains that service accounts cannot sign in, as allauth would not."""
+
+    error_messages: ClassVar[dict[str, str]] = {**DefaultAccountAdapter.error_messages, **MESSAGES}
 
     def get_login_redirect_url(self, request: HttpRequest) -> str:
         """The page that the person was on the way to; after a confirmed sign-up nothing else remembers it."""
@@ -125,8 +136,20 @@ class SignInForm(LoginForm):  # type: ignore[misc]  # allauth has no types
             data["login"] = data["username"]
         super().__init__(*args, data=data, **kwargs)
         self.fields["login"].label = "User name or e-mail address"
-        self.fields["login"].widget.attrs.pop("placeholder", None)  # the label says it
+        for field in self.fields.values():
+            field.widget.attrs.pop("placeholder", None)  # the label says it
         self.fields["remember"].label = "Remember me"
+
+
+class SignUpForm(SignupForm):  # type: ignore[misc]  # allauth has no types
+    """The same with labels like those of the sign-in form, which say what placeholders would say again."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["username"].label = "User name"
+        self.fields["email"].label = "E-mail address"
+        for field in self.fields.values():
+            field.widget.attrs.pop("placeholder", None)
 
 
 class PasswordChangeForm(ChangePasswordForm):  # type: ignore[misc]  # allauth has no types

@@ -124,7 +124,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
-    "accounts.second_factor.SecondFactorMiddleware",
+    "competitions.web.second_factor.SecondFactorMiddleware",
     "audit.middleware.AuditMiddleware",
     "core.addresses.NulMiddleware",
     "competitions.web.refusals.RefusalMiddleware",
@@ -233,6 +233,7 @@ LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/"
 ACCOUNT_FORMS = {
     "login": "accounts.sign_in.SignInForm",
+    "signup": "accounts.sign_in.SignUpForm",
     "change_password": "accounts.sign_in.PasswordChangeForm",
     "reset_password_from_key": "accounts.sign_in.NewPasswordForm",
 }

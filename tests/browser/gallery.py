@@ -264,7 +264,7 @@ def wrong_sign_in(visitor: Visitor) -> None:
 
 def wrong_sign_up(visitor: Visitor) -> None:
     page = visitor.visit("/accounts/signup/")
-    for label, text in [("Username", "ada"), ("E-mail", "new@example.net")]:
+    for label, text in [("User name", "ada"), ("E-mail", "new@example.net")]:
         page.get_by_label(label).fill(text)
     page.get_by_label("Password", exact=True).fill("1234567")
     page.get_by_label("Password (again)").fill("12345678")

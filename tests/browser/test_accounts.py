@@ -39,7 +39,7 @@ def test_a_wrong_password_is_said_and_what_was_typed_stays(new_visitor: NewVisit
     page.get_by_label("User name or e-mail address").fill("sam")
     page.get_by_label("Password", exact=True).fill("wrong")
     visitor.main.get_by_role("button", name="Sign in", exact=True).click()
-    expect(page.locator(".errorlist")).to_contain_text("not correct")
+    expect(page.locator(".errorlist")).to_contain_text("The user name, e-mail address or password is not correct.")
     expect(page.get_by_label("User name or e-mail address")).to_have_value("sam")
 
 
@@ -130,7 +130,7 @@ def test_an_equal_address_opens_no_account_before_the_two_are_connected(visitor:
     expect(page.locator(".site-nav")).to_contain_text("Sign in")
     visitor.sign_in("sam")
     page.goto(f"{visitor.url}/profile/")
-    page.get_by_role("link", name="Connected accounts").click()
+    page.get_by_role("link", name="Account connections").click()
     through_the_university(visitor, "samuel", "Connect Example University")
     confirm(visitor)
     expect(visitor.main).to_contain_text("Example University")

@@ -52,7 +52,7 @@ def write_code(folder: Path, source: str) -> Path:
 def sign_up(visitor: Visitor, site: BrowserSite, name: str) -> None:
     """Create an account and follow the link of the confirmation mail."""
     page = visitor.visit("/accounts/signup/")
-    page.get_by_label("Username").fill(name)
+    page.get_by_label("User name").fill(name)
     page.get_by_label("E-mail").fill(f"{name}@example.net")
     page.get_by_label("Password", exact=True).fill("quite a long secret 11")
     page.get_by_label("Password (again)").fill("quite a long secret 11")

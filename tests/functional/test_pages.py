@@ -176,6 +176,14 @@ def test_the_quota_that_is_left_is_asked_for_again_when_a_row_has_ended(site: Sc
     assert 'hx-trigger="submission-ended from:body" hx-select="#limit-chips"' in page
     assert "20 of 20 left for today, resets at 00:00 UTC<" in page
     assert re.search(r"30 of 30 left for this week, resets at 00:00 UTC on \d+ \w+<", page)
+    own = reverse("web:submissions", args=[site.competition.slug])
+    assert f'<a class="button primary" href="{own}"' not in page, "to the same page: it would drop a chosen file"
+    Phase.objects.filter(pk=site.phase.pk).update(
+        max_submissions_per_day=0, closes_at=site.now + timedelta(hours=2), name="Test"
+    )
+    with time_machine.travel(site.now, tick=False):
+        page = " ".join(member.get(own).content.decode().split())
+    assert "No more can be made before Test closes." in page
 
 
 def test_the_row_served_alone_is_the_row_of_the_page(site: Scenario, member: Client) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from django.db import transaction
 from django.db.models import QuerySet
 from django.http import Http404
 from django.shortcuts import get_object_or_404
@@ -47,8 +48,12 @@ NOT_MADE_PUBLIC: Final = RefusalKind(
 )
 
 
+@transaction.atomic
 def repeat_submissions(submissions: Iterable[Submission], by: User) -> list[int]:
-    """Run each ended submission again as a new one that costs no quota; returns the new numbers."""
+    """Run each ended submission again as a new one that costs no quota; returns the new numbers.
+
+    All or none, where one is refused.
+    """
     numbers = []
     for submission in submissions:
         try:
@@ -68,7 +73,8 @@ class RerunPhase(ActsOnGet):
         phase = get_object_or_404(Phase.objects.visible_to(user).select_related("competition"), pk=pk)
         if not organizes(user, phase.competition_id):
             raise MAY_NOT_REPEAT()
-        sent = self.submissions().filter(phase=phase, rerun_of=None, is_verification=False, disqualified_at=None)
+        sent = self.submissions().filter(phase=phase, rerun_of=None, is_verification=False, is_smoke=False)
+        sent = sent.filter(disqualified_at=None)
         if (count := sent.count()) > MOST_AT_ONCE:
             raise TOO_MANY_AT_ONCE(count=count, limit=MOST_AT_ONCE)
         numbers = repeat_submissions(sent.order_by("pk"), user)

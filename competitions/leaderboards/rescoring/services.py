@@ -19,6 +19,7 @@ from competitions.runs.models import Rescoring, Run
 from competitions.runs.rescoring import counting_runs, missing_submissions, scored_tasks
 from competitions.runs.services import submission_rerun
 from competitions.runs.transitions import run_move
+from competitions.submissions.models import Dataset
 from competitions.submissions.states import HELD, NOT_RUN, State
 from core.background import jobs
 from core.confirmations import state_digest
@@ -249,7 +250,7 @@ def untried(proposal: Proposal) -> QuerySet[Rescoring]:
 
 @transaction.atomic
 def proposal_retry(*, proposal: Proposal, now: datetime) -> None:
-    """Have what was not scored run again; one not yet applied is compared anew. Raises `PROPOSAL_NOT_OPEN`."""
+    """Run again what was not scored, and compare anew what is not applied. Raises `PROPOSAL_NOT_OPEN`."""
     locked = _locked(proposal, [Proposal.State.SCORING, Proposal.State.APPLIED])
     compared_count = None if locked.is_open else locked.compared_count
     Proposal.objects.filter(pk=locked.pk).update(
@@ -269,6 +270,17 @@ def is_complete(proposal: Proposal) -> bool:
     """True if every submission is scored by the proposal."""
     ended = proposal.rescorings.exclude(copy__status__in=[State.FINISHED, State.FAILED, State.CANCELLED])
     return not ended.exists() and not missing_submissions(proposal).exists()
+
+
+def count_kept_datasets(proposal: Proposal) -> int:
+    """Submitted datasets on growing boards that keep the scoring program which the proposal replaces.
+
+    A dataset's column compares all algorithms by one program, so that ranks on it stay fair.
+    """
+    former = proposal.files.filter(slot=Resource.Kind.SCORING_PROGRAM).values("replaces")
+    datasets = Dataset.objects.filter(submission__phase__competition=proposal.competition_id)
+    datasets = datasets.filter(withdrawn_at=None, submission__disqualified_at=None)
+    return datasets.filter(task__scoring_program__in=former).count()
 
 
 def count_submissions(proposal: Proposal) -> int:

@@ -22,6 +22,7 @@ from competitions.organize.steps.common import Moment
 from competitions.organize.views.editing.changes import render_page
 from competitions.organize.views.workspace import managed_competition
 from competitions.organize.workspace.mails import MAILS_A_DAY, MailForm, mail_send, recipients
+from competitions.teams.notices import registered_people
 from competitions.web.visit import visit
 
 SHOWN_MAILS = 20
@@ -52,7 +53,8 @@ def announcement(request: HttpRequest, slug: str, number: int | None = None) -> 
             shown = "is published" if saved.published_at <= timezone.now() else "is planned"
             messages.success(request, f"“{saved.title}” {shown}.")
             return redirect("organize:announcements", slug)
-    context: dict[str, object] = {"form": form, "announcement": row}
+    readers = registered_people(competition).count() if row.announced_at is None else 0
+    context: dict[str, object] = {"form": form, "announcement": row, "readers": readers}
     if request.method == "POST" and form.is_valid():
         context |= {"preview": form.cleaned_data, "visit": visit(request, slug)}
     status = 200 if form.is_valid() or not form.is_bound else 422

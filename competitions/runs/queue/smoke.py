@@ -30,7 +30,12 @@ def queue_after_smoke_run(run: Run, now: datetime) -> None:
 
 def time_limit_s(run: Run, phase: Phase) -> int:
     """The seconds that the team's program may take in this run."""
-    return min(phase.time_limit_s, SMOKE_WALL_S) if run.is_smoke else phase.time_limit_s
+    return smoke_limit_s(phase) if run.is_smoke else phase.time_limit_s
+
+
+def smoke_limit_s(phase: Phase) -> int:
+    """The seconds that a team's program may take in a smoke run."""
+    return min(phase.time_limit_s, SMOKE_WALL_S)
 
 
 def scoring_time_limit_s(run: Run, phase: Phase) -> int:

@@ -129,9 +129,9 @@ def listed_for(user: User | AnonymousUser, now: datetime) -> QuerySet[Competitio
 
 
 def narrowed(rows: Any, now: datetime, *, words: str, show: str, order: str, tag: str = "") -> Any:
-    """Filter and order `listed_for`: every word occurs in title, subtitle or host; one group or tag."""
+    """Filter and order `listed_for`: every word occurs in title, subtitle, host or tags; one group or tag."""
     for word in words.split()[:MAX_WORDS]:
-        rows = rows.filter(Q(title__icontains=word) | Q(subtitle__icontains=word) | Q(host__icontains=word))
+        rows = rows.filter(_has_word(word))
     if tag:
         rows = rows.tagged(clean_tag(tag))
     if show:
@@ -141,6 +141,11 @@ def narrowed(rows: Any, now: datetime, *, words: str, show: str, order: str, tag
         rows = rows.annotate(closes_first_at=Subquery(still_open.values("closes_at")[:1]))
         return rows.order_by("group", F("closes_first_at").asc(nulls_last=True), "-created_at")
     return rows.order_by("group", ORDERS[order or "newest"], "-created_at")
+
+
+def _has_word(word: str) -> Q:
+    in_tags = Q(tag_line__icontains=word)
+    return in_tags | Q(title__icontains=word) | Q(subtitle__icontains=word) | Q(host__icontains=word)
 
 
 def competition_cards(competitions: Iterable[Competition], now: datetime) -> list[Card]:

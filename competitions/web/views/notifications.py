@@ -1,5 +1,6 @@
 """The inbox, what is mailed of it, and the links in mails that stop them."""
 
+from html import unescape
 from typing import Any, Final
 
 from django import forms
@@ -10,19 +11,23 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import strip_tags
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts.models import User
 from accounts.views import person
-from competitions.catalog.models import Competition
+from competitions.catalog.models import Competition, Format
 from competitions.notifications import services
 from competitions.notifications.mails import OptOut, opt_out, read_opt_out
 from competitions.notifications.models import CHOSEN_KINDS, Delivery, Kind, Notification
 from competitions.teams.models import Registration
 from competitions.web.feeds import calendar_url
+from core.markup.bounded import rendered
+from files.markup import no_images
 
 PAGE_ROWS: Final = 30
+DETAIL_READ: Final = 2000  # characters of an announcement of which the inbox shows the beginning
 AS_EVERYWHERE: Final = "as_everywhere"
 WHEN: Final = {Delivery.AT_ONCE: "at once", Delivery.DIGEST: "daily", Delivery.NONE: "never"}
 
@@ -71,13 +76,26 @@ def inbox(request: HttpRequest) -> HttpResponse:
     shown = list(rows[: PAGE_ROWS + 1])
     more = services.details(shown[:PAGE_ROWS], person(request), timezone.now())
     context = {
-        "rows": [(row, more.get(row.pk, "")) for row in shown[:PAGE_ROWS]],
+        "rows": [(row, _subject(row), _words(row, more.get(row.pk, ""))) for row in shown[:PAGE_ROWS]],
         "newest": shown[0].pk if shown else None,
         "is_newest": not before,
         "older": shown[PAGE_ROWS - 1].pk if len(shown) > PAGE_ROWS else None,
         "has_unread": services.unread_count(person(request)) > 0,
     }
     return render(request, "web/me/notifications.html", context)
+
+
+def _subject(row: Notification) -> str:
+    """The subject without the competition's name, which the row has below."""
+    return row.subject.removeprefix(f"{row.competition}: ") if row.competition else row.subject
+
+
+def _words(row: Notification, detail: str) -> str:
+    """The detail without marks of Markdown, in which announcements are written."""
+    if row.kind != Kind.ANNOUNCEMENT:
+        return detail
+    html = rendered(detail[:DETAIL_READ], Format.MARKDOWN).shown(no_images)
+    return "\n".join(line for line in unescape(strip_tags(html)).splitlines() if line.strip())
 
 
 @require_safe

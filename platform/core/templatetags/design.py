@@ -7,6 +7,7 @@ from typing import Final
 from django import template
 from django.conf import settings
 from django.contrib.staticfiles.storage import staticfiles_storage
+from django.forms import BaseForm, BoundField
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
@@ -48,6 +49,18 @@ def sentence_case(title: str) -> str:
     'Two-factor authentication with GitHub: add e-mail'
     """
     return mail_words(re.sub(r"(?<=[\w:.,] )[A-Z][a-z]+\b|(?<=\w-)[A-Z][a-z]+\b", lambda word: word[0].lower(), title))
+
+
+@register.filter
+def first_wrong(form: BaseForm) -> str:
+    """The name of the first field that has errors; empty where none has."""
+    return next((field.name for field in form.visible_fields() if field.errors), "")
+
+
+@register.filter
+def focused(field: BoundField) -> SafeString:
+    """The field, with the cursor in it once the page is loaded."""
+    return field.as_widget(attrs={"autofocus": True})
 
 
 @register.filter

@@ -8,6 +8,6 @@ register = template.Library()
 
 
 @register.simple_tag
-def degraded_parts() -> list[str]:
-    """Services that are away while the site serves without them."""
-    return degraded()
+def degraded_parts(said_below: str = "") -> list[str]:
+    """Services that are away while the site serves without them, but for the part that the page itself tells of."""
+    return [part for part in degraded() if part.partition(":")[0] != said_below]

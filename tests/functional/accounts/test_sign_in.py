@@ -274,6 +274,11 @@ def test_a_name_hides_nothing_and_holds_no_link(text: str) -> None:
     for path, field in (("/profile/", "first_name"), ("/profile/", "affiliation"), ("/profile/public/", "name")):
         page = client.post(path, {field: text}).content.decode()
         assert "visible characters only" in page or "holds no link" in page or "without control characters" in page
+    for path, form in (
+        ("/profile/", {"first_name": "The", "last_name": "Organizers"}),
+        ("/profile/public/", {"name": "The  organizers"}),
+    ):
+        assert "taken for the site" in client.post(path, form).content.decode(), path
 
 
 @pytest.mark.parametrize(
@@ -290,6 +295,12 @@ def test_the_pages_of_accounts_are_in_sentence_case() -> None:
     shown = {name: page_words(Client().get(reverse(name))) for name in ("account_login", "account_signup")}
     assert "User name or e-mail address" in shown["account_login"]
     assert "Remember me" in shown["account_login"]
+    assert "User name" in shown["account_signup"]
+    assert "E-mail address" in shown["account_signup"]
+    refused = Client().post(reverse("account_signup"), {"username": "ada", "email": "nothing"}).content.decode()
+    (wrong,) = re.findall(r"<input[^>]* autofocus[^>]*>", refused)
+    assert 'name="email"' in wrong, "the cursor stands in the first field that is wrong"
+    assert 'aria-invalid="true"' in wrong
     reset = page_words(Client().get(reverse("account_reset_password")))
     assert "Reset my password" in reset
     assert "contact us" not in reset

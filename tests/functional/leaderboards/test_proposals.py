@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
+from django.test import Client
 from django.urls import reverse
 
 from competitions.catalog.models import Column, Leaderboard, Phase, Proposal, Task
@@ -25,6 +26,7 @@ from competitions.runs.planning import runs_add
 from competitions.runs.services import submission_cancel, submission_rerun
 from competitions.runs.worker_api.jobs import job_for
 from competitions.submissions.models import Submission
+from competitions.submissions.services import submission_disqualify, submission_reinstate
 from competitions.submissions.states import Kind, State
 from files.manifest import manifest_faults
 from tests.answers import read_result
@@ -238,6 +240,18 @@ def test_a_failure_is_said_and_takes_the_score_with_it(site: Scenario, two: list
     assert ranks(site.phase.leaderboard) == [(second.team_id, 0.4)]
 
 
+def test_who_is_reinstated_after_it_stands_by_its_scores(site: Scenario, two: list[Submission]) -> None:
+    first, second = two
+    submission_disqualify(submission=first, reason="Copied.", now=site.now)
+    begun = proposal(site)
+    answer(site, {first.pk: 0.5, second.pk: 0.4})
+    carry_on(site)
+    apply(site, begun)
+    assert ranks(site.phase.leaderboard) == [(second.team_id, 0.4)]
+    submission_reinstate(submission=first, reason="It was not.", now=site.now)
+    assert ranks(site.phase.leaderboard) == [(second.team_id, 0.4), (first.team_id, 0.5)]
+
+
 def test_what_could_not_be_run_is_run_again_before_it_is_applied(site: Scenario, two: list[Submission]) -> None:
     first, second = two
     begun = proposal(site)
@@ -319,6 +333,12 @@ def test_a_column_whose_scores_are_known_is_changed_without_a_run(site: Scenario
     assert not Rescoring.objects.exists()
     apply(site, begun)
     assert ranks(site.phase.leaderboard)[0] == (two[1].team_id, 0.2)
+    page = reverse("web:change", args=[site.competition.slug, begun.number])
+    change = f"“{begun.column_title or 'mae'}” on {site.phase.name}"
+    assert change in Client().get(page).content.decode()
+    Column.objects.update(is_hidden=True)
+    shown = [user_client(who).get(page).content.decode() for who in (site.member(), site.organizer)]
+    assert [change in text for text in shown] == [False, True], "a hidden column is the organizers'"
 
 
 def test_a_proposal_for_a_version_that_is_gone_is_not_applied(site: Scenario, two: list[Submission]) -> None:

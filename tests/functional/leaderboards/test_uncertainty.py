@@ -263,15 +263,18 @@ def test_a_page_of_a_board_that_is_not_shown_is_refused(
     assert client.get(page_address(site)).status_code == 404
 
 
-def test_a_row_without_replicates_may_stand_anywhere_in_the_ranges_of_the_others(
+def test_a_row_without_replicates_may_stand_anywhere_in_the_ranges_of_the_others_and_a_diverged_model_is_last(
     site: Scenario, uncertain_teams: list[Team], client: Client
 ) -> None:
     first, second, third = uncertain_teams
+    diverged, values = site.join("diverged"), losses(9) * 1e22
+    score(site, float(values.mean()), losses_file(values), team=diverged)
     score(site, 0.1, None, team=site.join("silent"))
     refresh()
-    assert [entry(site, team).uncertainty.last_rank for team in (first, second, third)] == [3, 3, 4]
+    assert [entry(site, team).uncertainty.last_rank for team in (first, second, third, diverged)] == [3, 3, 4, 5]
     board = BoardUncertainty.objects.get()
-    assert (board.rows_known, board.rows_unknown) == (3, 1)
+    assert (board.rows_known, board.rows_unknown) == (4, 1)
+    assert board.foreseen_resolution == pytest.approx(0.2, abs=0.15)
     page = client.get(f"/competitions/{site.competition.slug}/leaderboard/?phase={site.phase.slug}").text
     assert "1 row came without resamples" in page
 

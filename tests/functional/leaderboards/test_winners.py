@@ -20,6 +20,8 @@ from competitions.runs.models import Run, RunOutput
 from competitions.submissions.models import Submission
 from competitions.submissions.quota import allowances
 from competitions.submissions.states import Kind
+from competitions.teams.models import Registration
+from competitions.teams.refusals import RegistrationDenied
 from competitions.winners import refusals, services
 from competitions.winners.comparison import CannotCompare, compare, read_predictions
 from competitions.winners.models import NEXT, Lane, Place, PlaceEvent, State
@@ -159,6 +161,11 @@ def test_nobody_is_invited_before_the_close_or_the_reveal(site: Scenario) -> Non
 
 def test_when_a_team_steps_back_or_fails_the_next_one_is_invited(site: Scenario, lane: Lane) -> None:
     first = invited(site, lane)
+    registrations = Registration.objects.filter(user=site.member(first.team))
+    registrations.update(state=Registration.State.DENIED)
+    with pytest.raises(RegistrationDenied):
+        services.place_decline(key=first.key, by=site.member(first.team), now=site.now)
+    registrations.update(state=Registration.State.APPROVED)
     services.place_decline(key=first.key, by=site.member(first.team), now=site.now)
     second = lane.places.get(state=State.INVITED)
     services.place_fail(key=second.key, reason="no code", actor="test", now=site.now)
@@ -438,7 +445,7 @@ def test_a_zip_that_cannot_be_read_is_said_and_stops_nothing(db: None) -> None:
 def test_winners_of_a_hidden_board_are_for_organizers_alone(site: Scenario, lane: Lane) -> None:
     Leaderboard.objects.filter(pk=lane.leaderboard_id).update(is_hidden=True)
     url = reverse("web:winners", args=[site.competition.slug, site.sealed.slug, "main"])
-    assert [user_client(who).get(url).status_code for who in (site.member(), site.organizer)] == [403, 200]
+    assert [user_client(who).get(url).status_code for who in (site.member(), site.organizer)] == [404, 200]
 
 
 def test_an_invited_captain_sees_it_on_home_team_and_submissions(site: Scenario, lane: Lane) -> None:

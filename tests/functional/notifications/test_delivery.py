@@ -192,7 +192,7 @@ def test_the_mail_of_an_announcement_has_its_text_as_long_as_it_is_shown(site: S
     rest = f"The rest is on the competition's page:\n\n{settings.SITE_URL}/competitions/{site.competition.slug}/"
     assert rest in letter.body
     assert len(letter.body) < 5000
-    assert "Download **again**." in read_details(member)
+    assert "Download again." in read_details(member), "no marks of Markdown"
     assert len(read_details(member)) < 700, "the inbox stays a list"
     site.competition.is_published = False
     site.competition.save()

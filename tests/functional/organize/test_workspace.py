@@ -24,7 +24,7 @@ from competitions.organize.workspace.days import count_days, days_recount
 from competitions.runs.leases import reports
 from competitions.runs.models import Run
 from competitions.submissions.models import Submission
-from competitions.submissions.states import Kind, State
+from competitions.submissions.states import Kind, Reason, State
 from competitions.teams.models import Registration
 from tests.permissions import user_client
 from tests.scenario import Scenario, lease, person, scenario
@@ -181,14 +181,34 @@ def test_administrators_are_told_first_of_what_waits_for_them(site: Scenario) ->
         page = " ".join(administrator.get("/admin/").content.decode().split())
         queue = " ".join(administrator.get(reverse("organize:queue", args=[site.queue.name])).content.decode().split())
     for words in (
-        f"Runs wait on the queue “{site.queue}”, and no worker is responding.",
+        f"1 run waits on the queue “{site.queue}”, and no worker is responding; the oldest since",
         "1 person asks to host competitions.",
         "1 reported post waits for a decision.",
         "1 report of profiles waits for a decision.",
     ):
         assert words in page, words
+    assert "Degraded: workers" not in page, "said once"
     assert "No worker is responding; 1 run has waited since" in queue
     assert 'value="drain"' not in queue, "what is silent is not to be drained, but started"
+    assert "state__exact=queued" in queue
+    ComputeWorker.objects.update(quarantined_at=site.now)
+    Queue.objects.update(is_paused=True)
+    held = site.submit()
+    failed = {"state": State.FAILED, "reason": Reason.INFRASTRUCTURE, "finished_at": site.now}
+    held.runs.update(**failed)
+    Submission.objects.filter(pk=held.pk).update(
+        status=State.FAILED, reason=Reason.INFRASTRUCTURE, finished_at=site.now
+    )
+    with time_machine.travel(site.now + timedelta(minutes=2), tick=False):
+        page = " ".join(administrator.get("/admin/").content.decode().split())
+        for words, place, listed in (
+            (f"1 run waits on the queue “{site.queue}”, which is paused; the oldest since", "", ""),
+            ("1 worker is in quarantine.", "compute/computeworker/?state=quarantined", "in quarantine for"),
+            ("1 submission of the last four weeks failed", "runs/run/?held=platform", f"/submissions/{held.pk}/"),
+        ):
+            assert words in page
+            assert place in page
+            assert listed in administrator.get(f"/admin/{place}").content.decode()
 
 
 def test_a_node_that_is_on_its_way_keeps_the_queue_from_the_list(site: Scenario, organizer: Client) -> None:

@@ -117,7 +117,7 @@ def test_what_fails_its_smoke_run_goes_no_further_and_is_free(site: Scenario, ph
     client = user_client(site.member())
     assert "It cost no quota." in client.get(f"/submissions/{submission.pk}/").content.decode()
     row = client.get(f"/submissions/{submission.pk}/row/").content.decode()
-    assert ("The program failed: The program ended with 1." in row, "Cause:" in row) == (True, False), "one line a row"
+    assert ("The program failed: it ended with 1." in row, "Cause:" in row) == (True, False), "one line a row"
     Submission.objects.filter(pk=submission.pk).update(is_charged=True)  # as beyond the free ones of a day
     assert "It cost no quota." not in client.get(f"/submissions/{submission.pk}/").content.decode()
 

@@ -46,6 +46,19 @@ def test_each_limit_that_is_set_is_told_narrowest_first(site: Scenario) -> None:
     ]
 
 
+@pytest.mark.parametrize(("accepts_late", "gives_more"), [(False, False), (True, True)])
+def test_nothing_is_promised_for_after_the_end(site: Scenario, accepts_late: bool, gives_more: bool) -> None:
+    phase = limits(site, day=1, week=2)
+    phase.closes_at, phase.accepts_late = MIDNIGHT + timedelta(days=1), accepts_late
+    phase.save()
+    day, week = allowances(team_id=site.team.pk, phase=phase, now=MIDNIGHT)
+    assert (day.resets_at is not None, week.resets_at is not None) == (gives_more, gives_more)
+    if not accepts_late:
+        site.submit(at=MIDNIGHT)
+        with pytest.raises(QuotaUsed, match=r"for today\. No more can be made in this phase"):
+            site.submit(at=MIDNIGHT + timedelta(hours=1))
+
+
 @pytest.mark.parametrize(
     ("given", "periods"),
     [({}, []), ({"day": 0}, ["for today"]), ({"week": 1}, ["for this week"]), ({"total": 1}, ["for this phase"])],

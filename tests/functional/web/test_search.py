@@ -17,7 +17,12 @@ def three(site: Scenario) -> Scenario:
     Competition.objects.filter(pk=site.competition.pk).update(title="Molecules", host="A laboratory")
     for title, opens, closes in (("Bicycles", -2, 3), ("Rivers", 2, 5), ("Glaciers", -9, -1)):
         competition = Competition.objects.create(
-            slug=title.lower(), title=title, subtitle="count them", is_published=True, queue=site.queue
+            slug=title.lower(),
+            title=title,
+            subtitle="count them",
+            is_published=True,
+            queue=site.queue,
+            tag_line=",ice,snow," if title == "Glaciers" else "",
         )
         Phase.objects.create(
             competition=competition,
@@ -41,6 +46,7 @@ def titles(site: Scenario, query: str) -> list[str]:
         ("q=glac", {"Glaciers"}),
         ("q=count+BICY", {"Bicycles"}),
         ("q=laboratory", {"Molecules"}),
+        ("q=ice", {"Glaciers"}),
         ("q=nothing", set()),
         ("show=running", {"Molecules", "Bicycles"}),
         ("show=coming", {"Rivers"}),

@@ -1,5 +1,7 @@
 """The first page of hosting: ways to begin, drafts, and how to ask for it."""
 
+from datetime import datetime
+
 from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -7,6 +9,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts.models import User
 from accounts.views import person
 from competitions.catalog.models import Competition
 from competitions.catalog.organizers import may_host
@@ -16,6 +19,7 @@ from competitions.organize.inviting import invitation_accept, invitations_to
 from competitions.organize.models import CompetitionDraft, HostRequest
 from competitions.organize.steps.paths import draft_path
 from competitions.web.forms import cleaned
+from competitions.web.presentation.timeline import Deadline, next_deadline
 
 
 class BeginForm(forms.Form):
@@ -36,6 +40,15 @@ class RequestForm(forms.Form):
     )
 
 
+def _organized(user: User, now: datetime) -> list[tuple[Competition, Deadline | None, bool]]:
+    """The person's competitions, each with its next date and with whether a phase is open."""
+    shown = Competition.objects.filter(organizers=user).prefetch_related("phases")[:100]
+    phases = [(competition, list(competition.phases.all())) for competition in shown]
+    return [
+        (competition, next_deadline(own, now), any(phase.is_open(now) for phase in own)) for competition, own in phases
+    ]
+
+
 @require_safe
 def start(request: HttpRequest) -> HttpResponse:
     user = person(request)
@@ -47,7 +60,7 @@ def start(request: HttpRequest) -> HttpResponse:
         "form": RequestForm(),
         "invitations": invitations_to(user),
         "drafts": CompetitionDraft.objects.open_to(user).select_related("competition"),
-        "organized": Competition.objects.filter(organizers=user)[:100],
+        "organized": _organized(user, timezone.now()),
     }
     return render(request, "organize/guided/start.html", context)
 

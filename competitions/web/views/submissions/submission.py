@@ -138,6 +138,7 @@ def _detail_context(request: HttpRequest, submission: Submission, reader: Reader
             | {"usage": usage_charts(run, submission.phase, usages.get(run.pk, []))}
             for run in growing["shown_runs"]
         ],
+        "says_states": sum(not _is_folded(submission, run) for run in growing["shown_runs"]) > 1,
         "position": position,
         "scores": [
             (column, value) for column, value in results.values if position is None or column != position.column
@@ -153,6 +154,11 @@ def _detail_context(request: HttpRequest, submission: Submission, reader: Reader
         "asks_facts": bool(questions) and fact_sheet_is_open(submission, now),
         "is_of_my_team": is_of_my_team,
     }
+
+
+def _is_folded(submission: Submission, run: Run) -> bool:
+    """A smoke run that passed: one line until somebody opens it."""
+    return run.is_smoke and run.state == State.FINISHED and not submission.is_smoke
 
 
 def _cancelled_by(submission: Submission) -> str:
@@ -171,6 +177,7 @@ def _run_context(reader: Reader, submission: Submission, run: Run, progress: Pro
     logs = [shown_log(stream, log_text(run, stream), is_final=run.is_final) for stream in streams]
     return {
         "run": run,
+        "is_folded": _is_folded(submission, run),
         "packages": packages_advice("\n".join(log.text for log in logs), phase)
         if run.reason == Reason.PROGRAM_ERROR
         else "",

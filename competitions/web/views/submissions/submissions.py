@@ -25,6 +25,7 @@ from competitions.leaderboards.reading.export import submissions_csv
 from competitions.leaderboards.reading.results import ScoredSubmission
 from competitions.resources.rooms import takes_uploads
 from competitions.resources.uploads import take_upload
+from competitions.runs.queue.smoke import smoke_limit_s
 from competitions.submissions.access import tagged, team_submissions
 from competitions.submissions.annotations import LONGEST_TAG
 from competitions.submissions.file_checks.kinds import choose_kind
@@ -129,6 +130,7 @@ def _panel(request: HttpRequest, visited: Visit, phase: Phase, team_id: int) -> 
         "is_late": phase.takes_late(visited.now),
         "selections": selections(visited, phase, team_id),
         "smoke_runs": smoke_allowance(team_id, now=visited.now) if phase.has_smoke_run else None,
+        "smoke_limit_s": smoke_limit_s(phase),
         "exhausted": next((limit for limit in limits if not limit.left), None),
         "file_name": phase.official_file_name,
         "brought": _brought(phase, team_id),
@@ -212,10 +214,8 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
     except Refusal as refusal:
         return back_to_form(request, refusal, f"{visited.url('submissions')}?phase={phase.slug}")
     url = f"{visited.url('submissions')}?phase={phase.slug}#submission-{submission.pk}"
-    if wants_json(request):
-        return JsonResponse({"id": submission.pk, "url": url}, status=201)
-    messages.success(request, f"Submission #{submission.pk} was accepted.")
-    return redirect(url)
+    messages.success(request, f"Submission #{submission.pk} was accepted.")  # shown on the page that the script goes to
+    return JsonResponse({"id": submission.pk, "url": url}, status=201) if wants_json(request) else redirect(url)
 
 
 FIELDS: Final = ("shown", "seen", "chosen")
