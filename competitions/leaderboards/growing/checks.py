@@ -11,6 +11,7 @@ from competitions.leaderboards.growing.missing_runs import counting_submissions
 from competitions.leaderboards.models import Joining
 from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.states import Kind
+from core.background.jobs import ON_OUR_SIDE
 from files.text import quantity
 
 HOUR_S: Final = 3600
@@ -74,8 +75,8 @@ def checked_datasets_have_joined(competition: Competition) -> Iterator[Readiness
         yield ReadinessWarning(
             "dataset_not_joined",
             joining.submission.phase.name,
-            f"The dataset of submission #{joining.submission_id} passed its check, but could not be put on the board because of an "
-            "error on our side; the administrators find it in the log. Run the submission again to try once more.",
+            f"The dataset of submission #{joining.submission_id} passed its check, but could not be put on the board "
+            f"{ON_OUR_SIDE} Run the submission again to try once more.",
         )
 
 
