@@ -110,5 +110,5 @@ def describe(submission: Submission) -> str:
     places = [run.queue_place for run in submission.runs if run.queue_place is not None]
     place = f", place {min(places)} in the queue" if places else ""
     if hours_at := [run.gpu_hours_at for run in submission.runs if run.gpu_hours_at is not None]:
-        place = f", waits for GPU hours of the competition, which come on {min(hours_at):%Y-%m-%d} (UTC) at the latest"
+        place = f", waits for GPU hours of the competition, which are available on {min(hours_at):%Y-%m-%d} (UTC) at the latest"
     return f"{submission.id}: {submission.status}{place}"

@@ -49,7 +49,7 @@ def _describe(error: Exception) -> tuple[str, str, dict[str, object]]:
             {"fields": fields},
         )
     if isinstance(error, Http404):
-        return "not_found", "There is nothing here, or it is not yours to see.", {}
+        return "not_found", "There is nothing here, or you may not see it.", {}
     if isinstance(error, PermissionDenied):
         return "not_allowed", "You may not do this.", {}
     if isinstance(error, exceptions.APIException):

@@ -3,6 +3,7 @@
 from typing import Final
 
 from core.refusals import Refusal, RefusalKind
+from files.text import quantity
 
 
 class FilesMissing(Refusal):
@@ -11,7 +12,10 @@ class FilesMissing(Refusal):
     code, http_status = "files_missing", 422
 
     def __init__(self, missing: list[str]) -> None:
-        super().__init__(f"{len(missing)} of the files are not here yet. Upload them, and push again.", missing=missing)
+        super().__init__(
+            f"{quantity(len(missing), 'file is', 'files are')} not here yet. Upload what is missing, and push again.",
+            missing=missing,
+        )
 
 
 CHANGED_SINCE: Final = RefusalKind(

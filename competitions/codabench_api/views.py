@@ -330,7 +330,7 @@ class DetailResult(RobotView):
             .first()
         )
         if page is None or not may_see:
-            return Response({"error_msg": "There are no detailed results, or they are not yours to see."}, status=404)
+            return Response({"error_msg": "There are no detailed results, or you may not see them."}, status=404)
         return Response(address(self.received, "codabench:output", page.pk))
 
 

@@ -153,7 +153,7 @@ class ComputeWorkerAdmin(ReadOnlyAdmin):
     def release(self, request: HttpRequest, queryset: QuerySet[ComputeWorker]) -> None:
         self.message_user(request, f"{release_workers(queryset)} of {queryset.count()} released.")
 
-    @admin.action(description="Drain: no more runs, what it has goes on to its end", permissions=["decide"])
+    @admin.action(description="Drain: no more runs, current runs will finish", permissions=["decide"])
     def drain(self, request: HttpRequest, queryset: QuerySet[ComputeWorker]) -> None:
         self.message_user(request, f"{drain_workers(queryset, timezone.now())} of {queryset.count()} drained.")
 

@@ -76,7 +76,7 @@ def watch_ranks(board: Leaderboard) -> Compare:
 
     def compare(changed: Leaderboard) -> list[str]:
         if not (was_public and scores_are_public(changed)):
-            return ["The board is sealed, so what changes in the ranks is not told. Everything on it is ranked again."]
+            return ["The board is sealed, so rank changes are not shown. Everything on it is ranked again."]
         return rank_differences(before, team_ranks(changed))
 
     return compare
@@ -133,9 +133,9 @@ def rank_differences(before: Mapping[int, int], after: Mapping[int, int]) -> lis
     come = [team for team in after if team not in before]
     if not moved and not come:
         return []
-    sentences = [
-        f"{len(moved)} of {len(before)} teams change their rank." if moved else f"{len(come)} teams come on the board."
-    ]
+    change = "team changes its rank" if len(before) == 1 else "teams change their rank"
+    joins = quantity(len(come), "team joins the board", "teams join the board")
+    sentences = [f"{len(moved)} of {len(before)} {change}." if moved else f"{joins}."]
     gone = sum(team not in after for team in before)
     if gone:
         sentences.append(f"{gone} of them leave the board.")

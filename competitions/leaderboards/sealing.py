@@ -34,7 +34,7 @@ log = structlog.get_logger(__name__)
 NOT_CLOSED_YET: Final = RefusalKind(
     409,
     "phase_not_closed",
-    "“{phase.name}” has not closed, or uploads that began before its end may still arrive, so what counts is not settled. "
+    "“{phase.name}” has not closed, or uploads that began before its end may still arrive, so the result is not final. "
     "Commit to it {phase.upload_grace_minutes} minutes after its end.",
 )
 

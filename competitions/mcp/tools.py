@@ -192,7 +192,7 @@ TOOLS: Final = (
     Tool(
         "list_topics",
         "Topics of the discussion",
-        "Topics of a competition's discussion, those that were opened last first.",
+        "Topics of a competition's discussion, newest first.",
         "api:topics",
         arguments={"competition": COMPETITION, "cursor": CURSOR},
         in_address=SLUG,

@@ -99,7 +99,7 @@ def _differences(facts: SolutionFacts) -> Iterator[str]:
         yield f"{quantity(facts['moved'], 'row changes its', 'rows change their')} part, public or private."
     if facts["left_out"]:
         left_out = quantity(facts["left_out"], "row is", "rows are")
-        yield f"{left_out} not in the new file. Teams still send them, and they count no more."
+        yield f"{left_out} not in the new file. Teams still send them, and they no longer count."
 
 
 def solution_confirmation(solution: NewSolution) -> str:

@@ -30,9 +30,7 @@ def begin_deletion(model_admin: UserAdmin, request: HttpRequest, queryset: Query
             )
             continue
         model_admin.log_change(request, user, f"Began the deletion of the account, due {deletion.due_at:%Y-%m-%d}.")
-        text = (
-            f"The account {user.username} is deleted on {deletion.due_at:%Y-%m-%d}, and can take that back until then."
-        )
+        text = f"The account {user.username} is deleted on {deletion.due_at:%Y-%m-%d}; its owner can cancel this until then."
         model_admin.message_user(request, text)
 
 

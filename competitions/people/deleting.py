@@ -50,12 +50,12 @@ HAND_OVER_FIRST: Final = RefusalKind(409, "hand_over_first", "Your account canno
 
 ALREADY_DELETED: Final = RefusalKind(409, "already_deleted", "The account is deleted already.")
 OWN_WISH: Final = (
-    "Your account is deleted on {due_at:%Y-%m-%d %H:%M} UTC, as you asked. Until then you can take that back. "
-    "If it was not you, take it back and change your password."
+    "Your account is deleted on {due_at:%Y-%m-%d %H:%M} UTC, as you asked. Until then you can cancel this. "
+    "If it was not you, cancel it and change your password."
 )
 WISH_OF_ADMINISTRATOR: Final = (
     "Your account is deleted on {due_at:%Y-%m-%d %H:%M} UTC, as an administrator of the site began it for you. "
-    "Until then you can take that back, and have your data written."
+    "Until then you can cancel this, and export your data."
 )
 
 # Sent with `user`, in the transaction that ends the account: apps above remove what is the person's alone.

@@ -56,7 +56,7 @@ UPLOAD_ROOM_USED: Final = RefusalKind(
     413,
     "upload_room_used",
     "Your uploads of the last day take {used:,} of {limit:,} bytes, and this one has {size_bytes:,}. Cancel those that you do not "
-    "need, or wait until they are over.",
+    "need, or wait until they expire.",
     tells=("used", "limit"),
 )
 

@@ -31,7 +31,7 @@ class StorageQuotaUsed(Refusal):
 
     def __init__(self, *, used: int, limit: int, more_bytes: int) -> None:
         super().__init__(
-            f"Your files take {used:,} of {limit:,} bytes, and {more_bytes:,} more are wanted. Delete files that nothing uses any more, "
+            f"Your files take {used:,} of {limit:,} bytes, and {more_bytes:,} more are needed. Delete files that nothing uses any more, "
             "or ask an administrator for more room.",
             used=used,
             limit=limit,

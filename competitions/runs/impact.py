@@ -36,4 +36,4 @@ def starting_changes(competition: Competition, changes: Mapping[str, object], no
         yield "New submissions wait, once their file is checked, until an organizer starts them."
     if changes.get("auto_run_submissions") is True and (waiting := unstarted_submissions(competition).count()):
         these = "submission still waits" if waiting == 1 else "submissions still wait"
-        yield f"{waiting} {these} for an organizer: see the page Submissions. What comes from now on is run at once."
+        yield f"{waiting} {these} for an organizer: see the page Submissions. New submissions will run at once."

@@ -6,7 +6,9 @@ from datetime import datetime
 from typing import Any, Final
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Case, Count, F, FloatField, Q, QuerySet, Sum, When
+from django.db.models.fields.json import KT
+from django.db.models.functions import Cast
 from django.utils import timezone
 
 from accounts.models import User
@@ -243,28 +245,19 @@ class Cost:
 
 def bulk_cost(submissions: QuerySet[Submission]) -> Cost:
     """The cost of these submissions, counted in two queries however many there are."""
-    runs = list(
-        Run.objects.filter(submission__in=submissions.values("pk")).values_list(
-            "state",
-            "meters",
-            "gpus",
-            "submission__phase__time_limit_s",
-            "submission__phase__scoring_time_limit_s",
-            "submission__kind",
-        )
+    of_program = When(~Q(submission__kind=Kind.PREDICTION), then=F("submission__phase__time_limit_s"))
+    limit = F("submission__phase__scoring_time_limit_s") + Case(of_program, default=0)
+    wall_s = Cast(KT("meters__wall_s"), FloatField())
+    sizes = Run.objects.filter(submission__in=submissions.values("pk")).aggregate(
+        runs=Count("pk"),
+        waiting=Count("pk", filter=Q(state__in=(State.CHECKING, State.UNSTARTED, State.QUEUED))),
+        running=Count("pk", filter=Q(state__in=HELD)),
+        ended=Count("pk", filter=Q(state__in=FINAL)),
+        used_s=Sum(wall_s, default=0.0),
+        at_most_s=Cast(Sum(limit, default=0), FloatField()),
+        gpu_runs=Count("pk", filter=Q(gpus__gt=0)),
     )
-    limits = [scoring + (0 if kind == "prediction" else ingestion) for _, _, _, ingestion, scoring, kind in runs]
-    states = [row[0] for row in runs]
-    return Cost(
-        submissions=submissions.count(),
-        runs=len(runs),
-        waiting=sum(states.count(state) for state in (State.CHECKING, State.UNSTARTED, State.QUEUED)),
-        running=sum(state in HELD for state in states),
-        ended=sum(state in FINAL for state in states),
-        used_s=sum(float(row[1].get("wall_s") or 0) for row in runs),
-        at_most_s=float(sum(limits)),
-        gpu_runs=sum(row[2] > 0 for row in runs),
-    )
+    return Cost(submissions=submissions.count(), **sizes)
 
 
 @transaction.atomic

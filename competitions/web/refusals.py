@@ -144,9 +144,7 @@ NOT_UNDERSTOOD: Final = "The site did not understand this request. Check its add
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     if request.path.startswith("/api/"):  # whoever speaks to an address that no API has is a program
-        detail = (
-            "There is nothing here, or it is not yours to see. The addresses of the API are listed at /api/v1/docs/."
-        )
+        detail = "There is nothing here, or you may not see it. The addresses of the API are listed at /api/v1/docs/."
         return problem_response(404, "not_found", detail)
     return render(request, "web/errors/404.html", status=404)
 

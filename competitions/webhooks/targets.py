@@ -97,7 +97,7 @@ def _require_open(address: Address, scheme: str) -> None:
         raise TargetRefused(NO_TLS)
     if not _is_public(address):
         raise TargetRefused(
-            "The host is in a private network, to which this site does not send. The site's administrator can open a network."
+            "The host is on a private network; this site does not send there. The site's administrator can open a network."
         )
 
 

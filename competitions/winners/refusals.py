@@ -15,7 +15,7 @@ NOT_REVEALED_YET: Final = RefusalKind(
 NOBODY_LEFT: Final = RefusalKind(
     409,
     "nobody_left",
-    "All {lane.top} places are confirmed or on their way, or no further team has a rank. Wait, or raise the number of places.",
+    "Every place is confirmed or in progress, or no further team has a rank. Wait, or raise the number of places.",
 )
 
 

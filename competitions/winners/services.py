@@ -72,7 +72,7 @@ def invite_next(*, lane: Lane, actor: str, now: datetime) -> list[Place]:
         raise refusals.NOT_REVEALED_YET(lane=lane)
     invited = _invite_free(lane, board, actor, now)
     if not invited:
-        raise refusals.NOBODY_LEFT(lane=lane)
+        raise refusals.NOBODY_LEFT()
     return invited
 
 

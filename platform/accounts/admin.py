@@ -11,6 +11,7 @@ from accounts.models import AddressTaken, ApiToken, Profile, ProfileReport, Scop
 from accounts.people.profiles import profile_hide, profile_release, profile_reports_dismiss
 from accounts.views import person
 from core.guarded_admin import GuardedAdmin, ReadOnlyAdmin
+from files.text import quantity
 
 ROBOT_TOKEN_DAYS: Final = 365
 
@@ -81,7 +82,7 @@ class ProfileReportAdmin(ReadOnlyAdmin):
     def dismiss(self, request: HttpRequest, queryset: QuerySet[ProfileReport]) -> None:
         by, now = person(request), timezone.now()
         count = sum(profile_reports_dismiss(profile=profile, by=by, now=now) for profile in _profiles(queryset))
-        self.message_user(request, f"{count} reports are settled.")
+        self.message_user(request, f"{quantity(count, 'report is', 'reports are')} settled.")
 
     @admin.action(description="Hide the profile until it is released", permissions=["decide"])
     def hide(self, request: HttpRequest, queryset: QuerySet[ProfileReport]) -> None:

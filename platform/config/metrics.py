@@ -66,7 +66,7 @@ class SiteCollector(Collector):
     def lost_attempts(self) -> Metric:
         # Those that their cluster interrupted have no reason.
         count = Attempt.objects.filter(is_answered=False, reason=Reason.INFRASTRUCTURE).count()
-        return CounterMetricFamily("podium_leases_expired", "Attempts whose worker was not heard of in time.", count)
+        return CounterMetricFamily("podium_leases_expired", "Attempts whose worker did not report in time.", count)
 
     def workers(self) -> Iterator[Metric]:
         silent, quarantined, broken = (

@@ -50,14 +50,14 @@ class DiscussionView(ApiView):
 
 
 class Topics(DiscussionView):
-    """Topics of a discussion, those that were opened last first."""
+    """Topics of a discussion, newest first."""
 
     serializer_class = s.TopicOut
     queryset = Topic.objects.none()
 
     @extend_schema(operation_id="topics_list", responses=s.TopicOut(many=True))
     def get(self, request: Request, slug: str) -> Response:
-        """Topics of a discussion, those that were opened last first."""
+        """Topics of a discussion, newest first."""
         return self.page_response(shown_topics(self.discussion(slug)).select_related("author"), s.TopicOut)
 
     @extend_schema(operation_id="topics_create", request=s.TopicIn, responses={201: s.PostOut})

@@ -27,7 +27,7 @@ from core.refusals import Refusal
 from files.bundles.faults import InvalidBundle
 
 PUSH_JOB: Final = "competition-push"
-OURS: Final = "It could not be done because of an error on our side; the administrators find it in the log. Push again."
+OURS: Final = f"It could not be done {jobs.ON_OUR_SIDE} Push again."
 KEPT: Final = timedelta(days=1)
 State = CompetitionPush.State
 

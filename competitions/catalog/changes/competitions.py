@@ -66,7 +66,7 @@ def ways_in_change(competition: Competition, changes: FieldValues, now: datetime
 @impact_check(Competition)
 def addresses_change(competition: Competition, changes: FieldValues, now: datetime) -> Iterator[str]:
     if "slug" in changes and competition.is_published:
-        yield f"All addresses of the competition change: links, feeds and programs that name “{competition.slug}” find nothing."
+        yield f"All addresses of the competition change: links, feeds and programs that use “{competition.slug}” will stop working."
 
 
 @impact_check(Competition)

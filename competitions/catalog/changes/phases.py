@@ -84,7 +84,7 @@ def scores_were_seen(phase: Phase, changes: FieldValues, now: datetime) -> Itera
 @impact_check(Phase)
 def announced_settings_change(phase: Phase, changes: FieldValues, now: datetime) -> Iterator[str]:
     if "slug" in changes and phase.competition.is_published:
-        yield f"Its address changes: links, feeds and programs that name “{phase.slug}” find nothing."
+        yield f"Its address changes: links, feeds and programs that use “{phase.slug}” will stop working."
     grace = changes.get("upload_grace_minutes")
     if grace is not None and grace < phase.upload_grace_minutes:
         yield f"The upload grace period shrinks from {phase.upload_grace_minutes} to {grace} minutes."

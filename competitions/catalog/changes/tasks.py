@@ -60,7 +60,7 @@ def others_lose_its_use(task: Task, changes: FieldValues, now: datetime) -> Iter
     elsewhere = Phase.objects.filter(tasks=task).exclude(competition=task.competition_id)
     if count := elsewhere.values("competition").distinct().count():
         were = "competition uses" if count == 1 else "competitions use"
-        yield f"{count} other {were} it and keep it; no further one may take it."
+        yield f"{count} other {were} it and keep it; no other competition can start using it."
 
 
 @impact_check(Task)

@@ -11,6 +11,8 @@ from competitions.leaderboards.growing.missing_runs import counting_submissions
 from competitions.leaderboards.models import Joining
 from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.states import Kind
+from core.background.jobs import ON_OUR_SIDE
+from files.text import quantity
 
 HOUR_S: Final = 3600
 CHANGED: Final = ("dataset_check", "max_datasets", "time_limit_s", "scoring_time_limit_s")
@@ -25,7 +27,7 @@ def growth_cost(phase: Phase, changes: Mapping[str, object] | None = None) -> st
     )
     each = algorithms * limit_s / HOUR_S
     return (
-        f"Every dataset is run with every algorithm that counts, now {algorithms}: at most {limit_s:,} s a run, {each:,.1f} hours a "
+        f"Every dataset is run with every counting algorithm (now {algorithms}): at most {limit_s:,} s a run, {each:,.1f} hours a "
         f"dataset, {each * settings['max_datasets']:,.1f} hours for all {settings['max_datasets']}. Each new algorithm costs at most "
         f"{settings['max_datasets'] * limit_s / HOUR_S:,.1f} hours more."
     )
@@ -42,13 +44,15 @@ def filling_costs(phase: Phase, changes: Mapping[str, object], now: datetime) ->
     joined = Dataset.objects.filter(submission__phase=phase).count()
     if "dataset_check" in changes and changes["dataset_check"] is None:
         if joined:
-            yield f"The board would no longer grow: {joined} datasets leave it, and decide no ranks."
+            leave = quantity(joined, "dataset leaves it, and decides", "datasets leave it, and decide")
+            yield f"The board would no longer grow: {leave} no ranks."
         return
     if (phase.grows or changes.get("dataset_check")) and set(changes) & set(CHANGED):
         yield growth_cost(phase, {name: changes[name] for name in CHANGED if name in changes})
     before = Submission.objects.filter(phase=phase, kind=Kind.DATASET).count()
     if not phase.grows and changes.get("dataset_check") and before:
-        yield f"{before} datasets were submitted before. They stay what they are; only those that pass the check from now on join."
+        were = quantity(before, "dataset was", "datasets were")
+        yield f"{were} submitted before and will not join; only those that pass the check from now on do."
 
 
 @readiness_check
@@ -71,8 +75,8 @@ def checked_datasets_have_joined(competition: Competition) -> Iterator[Readiness
         yield ReadinessWarning(
             "dataset_not_joined",
             joining.submission.phase.name,
-            f"The dataset of submission #{joining.submission_id} passed its check, but could not be put on the board because of an "
-            "error on our side; the administrators find it in the log. Run the submission again to try once more.",
+            f"The dataset of submission #{joining.submission_id} passed its check, but could not be put on the board "
+            f"{ON_OUR_SIDE} Run the submission again to try once more.",
         )
 
 

@@ -78,9 +78,8 @@ def proposal_adopt(proposal: Proposal, *, now: datetime, is_wanted: Callable[[],
     `PROPOSAL_COLUMN_REFUSED`.
     """
     rescorings = _lock_runs(_untaken(proposal))
-    affected = affected_boards(proposal)
-    before = {board.pk: team_standings(board) for board in affected}
     locked = [board for phase in affected_phases(proposal) for board in boards_locked(phase.pk)]
+    before = {board.pk: team_standings(board) for board in affected_boards(proposal)}
     with amending(locked, None, reason=reason_in_public(proposal), now=now):
         _put_files(proposal)
         for rescoring in rescorings:

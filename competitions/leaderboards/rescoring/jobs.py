@@ -26,7 +26,7 @@ from core.refusals import Refusal
 
 log = structlog.get_logger(__name__)
 State = Proposal.State
-OURS: Final = "It could not be done because of an error on our side; the administrators find it in the log."
+OURS: Final = f"It could not be done {jobs.ON_OUR_SIDE}"
 KEPT: Final = "Datasets that joined a leaderboard before keep their scores. "
 COMPARED_EVERY: Final = timedelta(minutes=1)  # while submissions keep coming
 SETTLED_AFTER: Final = timedelta(hours=1)  # an applied one: what ran at that moment has ended, or is tried again
@@ -122,7 +122,7 @@ def _tell(proposal: Proposal) -> None:
         competition=competition,
         event=f"proposal-{proposal.pk}",
         subject=f"Submissions to {competition} were rescored: {proposal.title}",
-        text=f"The organizers of “{competition}” have changed the scoring, and all submissions were scored by it. Scores and places may "
+        text=f"The organizers of “{competition}” have changed the scoring, and all submissions were rescored. Scores and places may "
         f"have changed. {more}Their reason: {proposal.reason}",
         path=f"/competitions/{competition.slug}/changes/{proposal.number}/",
     )

@@ -24,6 +24,7 @@ from competitions.submissions.states import HELD, NOT_RUN, State
 from core.background import jobs
 from core.confirmations import state_digest
 from core.refusals import RefusalKind
+from files.text import quantity
 
 PROPOSAL_JOB: Final = "proposal"
 MOST_COMMENTS: Final = 500
@@ -41,7 +42,8 @@ PROPOSAL_NOT_OPEN: Final = RefusalKind(
 PROPOSAL_IN_WORK: Final = RefusalKind(
     409,
     "proposal_in_work",
-    "Proposal {other.number} is being scored. Apply or drop it first: each of two would be compared with a board that the other changes.",
+    "Proposal {other.number} is being scored. Apply or drop it first: two at once would each change the board that the other is "
+    "compared with.",
 )
 PROPOSAL_NOT_COMPARED: Final = RefusalKind(
     409,
@@ -51,7 +53,7 @@ PROPOSAL_NOT_COMPARED: Final = RefusalKind(
 PROPOSAL_UNTRIED: Final = RefusalKind(
     409,
     "proposal_untried",
-    "{count} submissions could not be run with the proposal, and no fault was found in them. Run them again, then apply it.",
+    "{untried} could not be run with the proposal, although no fault was found. Run what failed again, then apply it.",
 )
 TOO_MANY_COMMENTS: Final = RefusalKind(409, "too_many_comments", "A proposal has at most 500 comments.")
 
@@ -234,7 +236,7 @@ def proposal_apply(*, proposal: Proposal, by: User, confirmed: str, now: datetim
     if not is_compared or confirmed != comparison_digest(locked):
         raise PROPOSAL_NOT_COMPARED()
     if count := untried(locked).count():
-        raise PROPOSAL_UNTRIED(count=count)
+        raise PROPOSAL_UNTRIED(untried=quantity(count, "submission"))
     locked.state, locked.ended_by = Proposal.State.APPLYING, by
     locked.save(update_fields=["state", "ended_by"])
     ask_work(locked, now=now)

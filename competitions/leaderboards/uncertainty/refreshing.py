@@ -47,7 +47,7 @@ OUTSIDE: Final = (0.02, 0.98)  # scores beyond these shares of rows are counted 
 
 
 MOST: Final = 10_000  # rows that are compared, the best ones
-OURS: Final = "They could not be read because of an error on our side; the administrators find it in the log."
+OURS: Final = f"They could not be read {jobs.ON_OUR_SIDE}"
 OTHER_RESAMPLES: Final = "They are on other resamples than those of most rows. Run these submissions again."
 
 

@@ -36,7 +36,7 @@ from core.refusals import Refusal
 from files.bundles.faults import InvalidBundle
 
 BUILD_JOB: Final = "competition-build"
-OURS: Final = "It could not be built because of an error on our side; the administrators find it in the log. Try again."
+OURS: Final = f"It could not be built {jobs.ON_OUR_SIDE} Try again."
 
 
 @transaction.atomic

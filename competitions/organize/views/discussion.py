@@ -20,6 +20,7 @@ from competitions.organize.views.editing.changes import render_page
 from competitions.organize.views.workspace import managed_competition
 from competitions.web.forms import cleaned
 from competitions.web.refusals import came_from
+from files.text import quantity
 
 SHOWN: Final = 50
 
@@ -57,7 +58,7 @@ def desk(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def cases(reports: QuerySet[Report]) -> list[tuple[Post, list[Report]]]:
-    """Open reports by post, those first that came last."""
+    """Open reports by post, newest first."""
     by_post: dict[int, tuple[Post, list[Report]]] = {}
     for report in reports[: 2 * SHOWN]:
         by_post.setdefault(report.post_id, (report.post, []))[1].append(report)
@@ -116,7 +117,8 @@ def _ban(post: Post, action: str, reason: str, by: User) -> str:
     competition = post.topic.competition
     removes = action == "ban_and_remove"
     count = moderation.writer_ban(competition=competition, user=author, by=by, reason=reason, removes=removes, now=now)
-    return f"{author} may not write here any more.{f' {count} posts are removed.' if removes else ''}"
+    posts = quantity(count, "post is", "posts are")
+    return f"{author} may not write here any more.{f' {posts} removed.' if removes else ''}"
 
 
 @require_POST

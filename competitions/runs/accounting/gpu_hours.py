@@ -142,7 +142,7 @@ def _subject(competition: Competition, allowance: GpuAllowance, month: Month) ->
 def _consequences(allowance: GpuAllowance, month: Month, now: datetime) -> str:
     goes_on = f"{month.ends_at:%-d %B}"
     if allowance.is_spent:
-        return f"Runs with a GPU wait from now on and start from {goes_on} (UTC) on."
+        return f"Runs with a GPU wait from now on and start on {goes_on} (UTC)."
     spent_at = allowance.spent_at(now)
     pace = (
         f"At this pace they are used up on {spent_at:%-d %B}." if spent_at else "At this pace they last for the month."

@@ -143,7 +143,7 @@ def _expire(run_id: UUID, *, now: datetime) -> bool:
     end_faulty_attempt(
         run,
         code="lease_expired",
-        detail=f"The compute worker {worker!r} was not heard of in time.",
+        detail=f"The compute worker {worker!r} did not report in time.",
         actor="reconciler",
         is_answered=False,
         now=now,

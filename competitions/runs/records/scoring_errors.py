@@ -78,8 +78,8 @@ def _own_text(phase: Phase, since: datetime, teams: Counts) -> str:
 
 def _platforms_text(phase: Phase, since: datetime, teams: Counts) -> str:
     return (
-        f"Since {since:%Y-%m-%d %H:%M} UTC the platform failed on submissions to “{phase.name}” in “{phase.competition}”, each as often as "
-        f"it is tried:\n\n{_listed(teams)}\n\n"
+        f"Since {since:%Y-%m-%d %H:%M} UTC the platform failed on submissions to “{phase.name}” in “{phase.competition}”, every time "
+        f"they were tried:\n\n{_listed(teams)}\n\n"
         "The teams were not charged, and the submissions wait for you. Where many teams are affected, tell whoever runs the compute "
         "workers, and choose Run again when that is fixed. Where it is one team alone, its files may be what compute workers fail on: "
         "such failures take no worker out of service."

@@ -71,7 +71,7 @@ QUARANTINED: Final = RefusalKind(
 SELF_TEST_REQUIRED: Final = RefusalKind(
     403,
     "self_test_required",
-    "This site gives no runs to a worker on whose host the limits were not tried or do not hold. Start it with --self-test once.",
+    "This site gives no runs to a worker on whose host the limits were not tested, or do not work. Start it with --self-test once.",
 )
 
 ROLE_REQUIRED: Final = RefusalKind(

@@ -10,6 +10,7 @@ from competitions.disclosure.scores import may_know_board, may_see_board
 from competitions.leaderboards.models import ProposedStanding, Snapshot
 from competitions.leaderboards.snapshots import snapshot_path
 from competitions.teams.models import Team
+from files.text import quantity
 
 
 @dataclass(frozen=True)
@@ -85,13 +86,15 @@ def _sentences(facts: Mapping[str, Any], names: Mapping[int, str], *, would: boo
     if not facts["moved"] and not facts["come"] and not facts["gone"]:
         yield "No team would change its rank." if would else "No team changed its rank."
     if facts["moved"]:
-        do = "would change their rank" if would else "changed their rank"
-        yield f"{facts['moved']:,} of {facts['teams']:,} teams {do}: {facts['gain']:,} rise, {facts['lose']:,} fall."
+        teams, its = ("team", "its") if facts["teams"] == 1 else ("teams", "their")
+        do = f"would change {its} rank" if would else f"changed {its} rank"
+        rise, fall = (quantity(facts[name], f"{word}s", word) for name, word in (("gain", "rise"), ("lose", "fall")))
+        yield f"{facts['moved']:,} of {facts['teams']:,} {teams} {do}: {rise}, {fall}."
     if facts["first_before"] != facts["first_after"]:
         first, was = _named(facts["first_after"], names), _named(facts["first_before"], names)
         yield f"First would be {first}; it is {was}." if would else f"First is {first}; it was {was}."
     for name, do, did in (
-        ("come", "would come on the board", "came on the board"),
+        ("come", "would join the board", "joined the board"),
         ("gone", "would leave the board", "left the board"),
         ("other_tier", "would change the tier", "changed the tier"),
     ):

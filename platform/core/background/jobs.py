@@ -25,9 +25,8 @@ from core.background.rows import Claim, unclaimed
 from core.celery import Broker, app
 from core.models import Turn
 
-OUR_ERROR: Final = (
-    "It could not be read because of an error on our side; the administrators find it in the log. Upload it again."
-)
+ON_OUR_SIDE: Final = "because of an error on our side; administrators can find details in the log."
+OUR_ERROR: Final = f"It could not be read {ON_OUR_SIDE} Upload it again."
 TRIED: Final = 20  # other processes may take the first ones at the same time
 
 

@@ -36,7 +36,7 @@ View = TypeVar("View", bound=Callable[..., HttpResponseBase])
 BODY_TOO_LARGE: Final = RefusalKind(
     413,
     "too_large",
-    "What you sent has {size_bytes:,} bytes; from you, this address takes at most {limit_bytes:,}. "
+    "What you sent has {size_bytes:,} bytes; this address accepts at most {limit_bytes:,} from you. "
     "Sign in where you have not, send files as uploads, and long texts in parts.",
     tells=("limit_bytes",),
 )

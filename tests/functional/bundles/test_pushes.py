@@ -246,7 +246,7 @@ def test_a_push_says_that_a_changed_key_empties_the_board_and_what_the_scoring_p
     named = f"{site.phase.name}, {site.phase.leaderboard.title}"
     sentences = [
         "The column “MAE” leaves the board. Its scores stay recorded.",
-        "1 of 1 teams change their rank.",
+        "1 of 1 team changes its rank.",
         "1 of them leave the board.",
         f"First is nobody; it was {site.team}.",
         "No submission has a score 'rmse', so the column “MAE” stays empty until the scoring program writes it.",

@@ -125,7 +125,7 @@ def test_a_sealed_board_stays_sealed_and_tells_no_ranks(site: Scenario, organize
     board = site.sealed.leaderboard
     assert "It is sealed" in organizer.get(board_url(board)).content.decode()
     confirm_page = send(organizer, board_url(board), **{"columns-0-sorting": "desc"})
-    assert "what changes in the ranks is not told" in confirm_page.content.decode()
+    assert "rank changes are not shown" in confirm_page.content.decode()
     assert site.team.name not in confirm_page.content.decode()
     gone = send(organizer, board_url(board), **{"columns-0-DELETE": "on"})
     assert gone.status_code == 422

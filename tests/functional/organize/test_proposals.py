@@ -94,7 +94,7 @@ def test_a_proposal_from_its_file_to_what_everybody_reads(organizer: Organizer) 
     jobs.proposals_carry_on(now=site.now)
     run_background(at=site.now, only=PROPOSAL_JOB)
     page = organizer.page()
-    assert "2 of 2 teams would change their rank: 1 rise, 1 fall." in page
+    assert "2 of 2 teams would change their rank: 1 rises, 1 falls." in page
     assert "First would be second; it is first." in page
     assert "Look at the second." in page
     public = reverse("web:change", args=[site.competition.slug, 1])

@@ -23,6 +23,7 @@ from competitions.organize.models import CompetitionDay, HostRequest
 from competitions.organize.workspace.days import count_days, days_recount
 from competitions.runs.leases import reports
 from competitions.runs.models import Run
+from competitions.runs.services import Cost, bulk_cost
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind, Reason, State
 from competitions.teams.models import Registration
@@ -308,6 +309,9 @@ def test_the_list_shows_scores_but_no_sealed_ones(site: Scenario, organizer: Cli
 
 def test_what_costs_compute_is_shown_with_its_cost_first(site: Scenario, organizer: Client) -> None:
     scored = site.score(site.submit(), 0.5)
+    Run.objects.update(meters={"wall_s": 12.5}, gpus=1)
+    cost = Cost(1, 1, 0, 0, 1, used_s=12.5, at_most_s=site.phase.scoring_time_limit_s, gpu_runs=1)
+    assert bulk_cost(Submission.objects.all()) == cost
     assert "This concerns 1 submission with 1 run" in posted(site, organizer, scored, action="rerun")
     scored.refresh_from_db()
     assert scored.status == "finished"

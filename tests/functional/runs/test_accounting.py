@@ -152,7 +152,7 @@ def test_runs_wait_once_the_gpu_hours_are_used_up(gpu_site: Scenario) -> None:
     assert words.position is None
     with time_machine.travel(now, tick=False):
         answer = user_client(site.member()).get(reverse("api:submission", args=[waiting.pk])).json()
-    assert "waits for GPU hours of the competition, which come on 2030-06-01" in describe(Answer(**answer))
+    assert "waits for GPU hours of the competition, which are available on 2030-06-01" in describe(Answer(**answer))
 
     predicted = site.submit(at=now)
     assert site.claim(at=now).submission_id == predicted.pk  # needs no GPU

@@ -169,7 +169,7 @@ def test_the_settings_form_says_what_the_change_does(held: Scenario) -> None:
     held.submit()
     on = change_impact(held.competition, {"auto_run_submissions": True}, held.now)
     assert on == [
-        "1 submission still waits for an organizer: see the page Submissions. What comes from now on is run at once."
+        "1 submission still waits for an organizer: see the page Submissions. New submissions will run at once."
     ]
     off = change_impact(held.competition, {"auto_run_submissions": False}, held.now)
     assert off == ["New submissions wait, once their file is checked, until an organizer starts them."]

@@ -37,7 +37,7 @@ from competitions.web.forms import cleaned
 
 MOST_JOBS: Final = 50  # that are listed
 WORKER_ACTIONS: Final[Mapping[str, tuple[str, Callable[[QuerySet[ComputeWorker]], int]]]] = {
-    "drain": ("gets no more runs; what it has goes on to its end", lambda rows: drain_workers(rows, timezone.now())),
+    "drain": ("gets no more runs; current runs will finish", lambda rows: drain_workers(rows, timezone.now())),
     "undrain": ("is back in service", undrain_workers),
     "release": ("is released from quarantine", release_workers),
 }
@@ -170,7 +170,7 @@ def token(request: HttpRequest, name: str) -> HttpResponse:
         context = {"queue": chosen, "secret": issue_token(chosen)}
     else:
         revoke_token(chosen)
-        messages.success(request, f"No worker of {chosen} is let in from now on. Make a new token to go on.")
+        messages.success(request, "Workers can no longer connect. Make a new token to reconnect them.")
         return redirect("organize:queue", chosen.name)
     return render_page(request, None, "organize/own/token.html", context, tab="queues")
 

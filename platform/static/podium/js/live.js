@@ -61,7 +61,7 @@
     if (detail.isError) return;
     if (isSignedOut(detail)) {
       detail.shouldSwap = false;
-      notice("trouble", "You are signed out, so this page no longer follows what runs. ", signIn());
+      notice("trouble", "You are signed out, so this page no longer updates. ", signIn());
       return;
     }
     notice("trouble", "");
@@ -87,7 +87,7 @@
   for (const trouble of ["htmx:sendError", "htmx:responseError"]) {
     document.addEventListener(trouble, ({ detail }) => {
       if (detail.xhr.getResponseHeader("HX-Trigger")) return; // a refusal, which says itself why
-      notice("trouble", "The site does not answer; what you see may be old. It is asked again by itself.");
+      notice("trouble", "The site does not answer; what you see may be old. The page retries automatically.");
     });
   }
   document.addEventListener("DOMContentLoaded", () => {

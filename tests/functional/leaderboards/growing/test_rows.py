@@ -219,7 +219,7 @@ def test_the_submission_s_page_tells_of_the_dataset_and_of_the_cells(three: Scen
 def test_the_organizer_is_told_what_filling_costs(three: Scenario) -> None:
     phase = Phase.objects.get(pk=three.phase.pk)
     (sentence,) = change_impact(phase, {"max_datasets": 10, "time_limit_s": 3000}, three.now)[-1:]
-    assert "now 3: at most 3,600 s a run, 3.0 hours a dataset, 30.0 hours for all 10." in sentence
+    assert "(now 3): at most 3,600 s a run, 3.0 hours a dataset, 30.0 hours for all 10." in sentence
     client = Client()
     client.force_login(three.organizer)
     page = client.get(reverse("admin:catalog_phase_change", args=[phase.pk])).content.decode()
