@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scoring.metrics.metric import Direction
+from scoring.standings import FEWEST_SHARED
 
 _ENTRIES_AT_A_TIME: Final = 100
 _TRIED: Final = 250  # resamples: ranks of each are two sorts, and their mean needs no more
@@ -29,7 +30,7 @@ def chances_of_top(
     """The chance of each entry to be among the first `top` on unseen items, of shape (entries,).
 
     The score there is off by the error of the items that were seen and by that of the unseen ones. The second has the
-    spread of the first, times the root of `items` / `unseen_items`.
+    spread of the first, times the root of `items` / `unseen_items`. NaN where too few resamples give all entries a value.
 
     >>> noise = np.random.default_rng(0).normal(0, 0.1, (3, 1000))
     >>> scores = np.array([5.0, 5.0, 9.0])
@@ -37,8 +38,9 @@ def chances_of_top(
     [0.5, 0.5, 1.0]
     """
     known = np.isfinite(replicates).all(axis=0)
-    if len(scores) <= top or not known.any():
-        return np.full(len(scores), 1.0 if known.any() else np.nan)
+    is_enough = np.count_nonzero(known) >= FEWEST_SHARED
+    if len(scores) <= top or not is_enough:
+        return np.full(len(scores), 1.0 if is_enough else np.nan)
     usable = replicates if known.all() else replicates[:, known]
     sign = -1.0 if direction == "max" else 1.0  # smaller is better from here on
 
@@ -86,7 +88,7 @@ def expected_rank_change(
     """
     errors = [_errors(replicates)[:, :_TRIED] for _, replicates in (before, after)]
     count = min(part.shape[1] for part in errors)
-    if not count:
+    if count < FEWEST_SHARED:
         return np.nan
     errors = [part[:, :count] - part[:, :count].mean(axis=0) for part in errors]
     weights = [1 / max(float(part.var()), float(np.finfo(np.float64).tiny)) for part in errors]

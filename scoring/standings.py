@@ -19,6 +19,7 @@ from scoring.errors import ScoringInputError
 from scoring.metrics.metric import Direction
 
 LEVEL: Final = 0.95
+FEWEST_SHARED: Final = 100  # resamples on which all entries have a value; fewer tell nobody apart
 NEIGHBOURS: Final = 20  # of the top: the gaps between these decide a contest
 _ROWS_AT_A_TIME: Final = 100
 _COLUMNS_AT_A_TIME: Final = 2000  # so many rows and columns stay in a core's cache
@@ -73,6 +74,7 @@ def standings(
     pairs makes everything that is said of a board hold together at `level`, also of rows that were chosen for their rank.
     The range of an entry's ranks is one more than the number of entries that are surely better, to the number of all less
     those that are surely worse. A tier is the best entry that is in none yet, with all others that it does not surely beat.
+    Where fewer than 100 resamples give all entries a value, nobody surely beats anybody.
 
     Parameters
     ----------
@@ -143,7 +145,8 @@ def intervals(
     low, high = (np.array(scores, dtype=np.float64) for _ in range(2))
     for start in range(0, len(scores), _ROWS_AT_A_TIME):
         rows = slice(start, start + _ROWS_AT_A_TIME)
-        low[rows], high[rows] = _ends(low[rows], np.sort(replicates[rows], axis=1), level)
+        known = np.where(np.isfinite(replicates[rows]), replicates[rows], np.nan)
+        low[rows], high[rows] = _ends(low[rows], np.sort(known, axis=1), level)
     return low, high
 
 
@@ -173,15 +176,17 @@ def _ends(scores: Floats, known: NDArray[np.floating], level: float) -> tuple[Fl
 
 
 def _skewness(values: NDArray[np.floating]) -> Floats:
-    """The skewness of each row, of what is not a NaN in it."""
-    gaps = values - np.nanmean(values, axis=1, keepdims=True)
+    """The skewness of each row, of what is not a NaN in it; 0 where rounding leaves none."""
+    sizes = np.nanmax(np.abs(values), axis=1, keepdims=True)
+    gaps = values.astype(np.float64) / sizes  # third powers of huge or tiny scores are no numbers
+    gaps -= np.nanmean(gaps, axis=1, keepdims=True)
     count = np.isfinite(values).sum(axis=1)
     if (count < values.shape[1]).any():
         gaps = np.nan_to_num(gaps)
     squares = gaps * gaps
     third = np.einsum("ij,ij->i", squares, gaps) / count
     variance = squares.sum(axis=1) / count
-    skewness: Floats = third / variance**1.5
+    skewness: Floats = np.divide(third, variance**1.5, out=np.zeros(len(values)), where=variance > 0)
     return skewness
 
 
@@ -217,6 +222,9 @@ class _Board:
     @classmethod
     def of(cls, scores: NDArray[np.floating], replicates: NDArray[np.floating], share_items: int) -> "_Board":
         known = np.isfinite(replicates).all(axis=0)  # a resample that some entry has no value on compares nobody
+        if np.count_nonzero(known) < FEWEST_SHARED:
+            none = np.empty((len(scores), 0))
+            return cls(scores.astype(np.float64), none, none, np.full(len(scores), np.inf), share_items)
         usable = replicates if known.all() else replicates[:, known]
         is_small = len(scores) <= _EXACT_UP_TO
         centred = usable.astype(np.float64) if is_small else usable[:, :_FEWER].astype(np.float32)
@@ -360,9 +368,9 @@ def _better_share(gaps: NDArray[np.floating]) -> Floats:
 
 def _resolution(board: _Board, top: Counts, level: float) -> float:
     """Median half width of the interval of the difference of neighbours at the top."""
-    if len(top) < 2:
+    if len(top) < 2 or not board.centred.shape[1]:
         return math.nan
-    apart = board.centred[top[1:]] - board.centred[top[:-1]]
+    apart = board.centred[top[1:]].astype(np.float64) - board.centred[top[:-1]]
     return NORMAL.inv_cdf((1 + level) / 2) * float(np.median(np.linalg.norm(apart, axis=1)))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from competitions.catalog.models import Column, Leaderboard, Phase, Task
-from competitions.leaderboards.growing.joining import datasets_join
+from competitions.leaderboards.growing.joining import JOINING_JOB, datasets_join
 from competitions.leaderboards.growing.missing_runs import boards_fill, datasets_begin_to_count
 from competitions.leaderboards.models import Entry
 from competitions.runs import dispatch
@@ -84,9 +84,16 @@ def work(site: Scenario, scores: Scores, default: float = 0.5, *, limit: int = 1
     return done
 
 
+def join(site: Scenario) -> int:
+    """Let checked datasets join; returns how many were found."""
+    count = datasets_join(now=site.now)
+    run_background(at=site.now, only=JOINING_JOB)
+    return count
+
+
 def reconcile(site: Scenario) -> tuple[int, int, int]:
     """The reconciler's part: numbers of datasets joined, cells changed, and datasets that now count."""
-    return datasets_join(now=site.now), boards_fill(now=site.now), datasets_begin_to_count(now=site.now)
+    return join(site), boards_fill(now=site.now), datasets_begin_to_count(now=site.now)
 
 
 def settle(site: Scenario, scores: Scores, default: float = 0.5) -> None:
@@ -99,7 +106,7 @@ def joined(site: Scenario, team: Team | None = None, *, name: str = "mine") -> D
     """A team's dataset, checked and on the board."""
     submission = submit_dataset(site, team, name=name)
     work(site, {})
-    datasets_join(now=site.now)
+    join(site)
     return Dataset.objects.get(submission=submission)
 
 

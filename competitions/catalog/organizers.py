@@ -94,8 +94,8 @@ def organizer_remove(*, organizer: CompetitionOrganizer) -> None:
     )
     if competition.queue.owner_id == organizer.user_id:
         raise OWNS_THE_QUEUE(organizer=organizer, queue=competition.queue.name)
-    others = CompetitionOrganizer.objects.filter(competition=organizer.competition_id).exclude(pk=organizer.pk)
-    if not others.exists():
+    others = CompetitionOrganizer.objects.filter(competition=organizer.competition_id, user__is_active=True)
+    if not others.exclude(pk=organizer.pk).exists():
         raise LAST_ORGANIZER()
     organizer.delete()
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 from django.db import transaction
@@ -10,6 +11,7 @@ from django.dispatch import Signal
 from accounts.outbox import mail_person
 from competitions.catalog.models import Competition
 from competitions.catalog.readiness import ReadinessWarning, competition_warnings
+from core.reconciler import run_guarded
 from core.refusals import Conflict, Refusal, RefusalKind
 
 MOST_AT_ONCE: Final = 100  # in one step of the reconciler
@@ -94,11 +96,12 @@ def _mark(warning: ReadinessWarning) -> str:
 def publish_due(*, now: datetime) -> int:
     """Publish what is planned for now, as a step of the reconciler; tell the organizers either way."""
     due = Competition.objects.filter(publish_at__lte=now, is_published=False).order_by("publish_at")
-    return sum(_publish_planned(pk, now) for pk in due.values_list("pk", flat=True)[:MOST_AT_ONCE])
+    planned = list(due.values_list("pk", flat=True)[:MOST_AT_ONCE])
+    return sum(run_guarded("competitions_published", partial(_publish_planned, pk), now=now) for pk in planned)
 
 
 @transaction.atomic
-def _publish_planned(pk: int, now: datetime) -> bool:
+def _publish_planned(pk: int, *, now: datetime) -> bool:
     """Publish one, or note why not; False where the plan was taken back or carried out meanwhile."""
     rows = Competition.objects.select_for_update(no_key=True, of=("self",))
     competition = rows.filter(pk=pk, publish_at__lte=now, is_published=False).first()

@@ -325,7 +325,10 @@ def status_details(submission: Submission, runs: list[Run]) -> str | None:
 def score_lines(
     submission: Submission, board: Leaderboard | None, columns: list[Column], *, is_exact: bool
 ) -> list[ScoreLine]:
-    """A line for each score by task, and for each column over all tasks, as far as readers may see."""
+    """A line for each score, by task where the board shows that, and for each column over all tasks.
+
+    As far as readers may see.
+    """
     if board is None:
         return []
     runs = [run for run in submission.runs.all() if not (run.fills_board or run.is_smoke)]
@@ -334,7 +337,7 @@ def score_lines(
     lines: list[ScoreLine] = []
     scores: list[tuple[int | None, float]]
     for column in columns:
-        if column.kind == Column.Kind.SCORE:
+        if column.kind == Column.Kind.SCORE and board.shows_each_task:
             scores = [(run.task_id, run.scores[column.key]) for run in runs if is_score(run.scores.get(column.key))]
         else:
             task = runs[0].task_id if len(runs) == 1 else None

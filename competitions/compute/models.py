@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from accounts.models import User
 
 QUEUE_NAME = RegexValidator(r"\A[a-z0-9][a-z0-9-]{0,62}\Z", "Lower-case letters, digits and hyphens, at most 63.")
+NAMED_IMAGES = 5  # patterns that a refusal names
 WORKER_SILENT_AFTER_S = 60
 LAUNCHER_SILENT_AFTER_S = 300
 
@@ -164,8 +165,10 @@ class Queue(models.Model):
 
     @property
     def allowed_images_text(self) -> str:
-        """The patterns, as in a sentence."""
-        return ", ".join(self.allowed_images.split()) or "all"
+        """The first patterns, as in a sentence."""
+        patterns = self.allowed_images.split()
+        shown, more = patterns[:NAMED_IMAGES], len(patterns) - NAMED_IMAGES
+        return ", ".join(shown) + (f" and {more} more" if more > 0 else "") or "all"
 
     def lacks_image(self, image: str, now: datetime) -> bool:
         """True when every worker that is at work has said which images its host has, and none has this one."""

@@ -40,7 +40,8 @@ def disclosed_receipt(
         shown["outputs"] = {name: digest for name, digest in shown["outputs"].items() if name not in NEVER_SENT}
     is_organizer = reader.organizes(phase)
     if "columns" in shown and not is_organizer:
-        shown["columns"] = [key for key in shown["columns"] if key not in hidden_keys(phase)]
+        hidden = hidden_keys(phase)
+        shown["columns"] = [key for key in shown["columns"] if key not in hidden]
     if run is not None and run.is_smoke:
         return shown
 

@@ -7,17 +7,21 @@ from django.db.models import Q
 
 from competitions.catalog.models import Column, Competition, Leaderboard, Phase
 from competitions.disclosure.readers import Reader
-from core.refusals import Refusal, RefusalKind
+from core.refusals import RefusalKind
 
 Rule = Leaderboard.Rule
 # Where what counts follows from times and the team's own choice, saying it tells nothing about a score.
 TELLS_NO_SCORE: Final = (Rule.LAST, Rule.ALL, Rule.ADD, Rule.ADD_AND_DELETE, Rule.ADD_AND_DELETE_MULTIPLE)
 
+# Fields of a board that decide who sees it, for a query that reads little else.
+SEEN_BY: Final = (
+    "visibility", "is_hidden", "has_sealed_keys",
+    "phase__visibility", "phase__revealed_at", "phase__competition__is_published",
+)  # fmt: skip
+
 SEALED: Final = RefusalKind(
     403, "sealed", "The scores of “{board.phase.name}: {board.title}” are sealed until the organizers reveal them."
 )
-
-HIDDEN: Final = RefusalKind(403, "not_allowed", "The organizers have hidden this leaderboard.")
 
 
 def scores_are_public(board: Leaderboard) -> bool:
@@ -57,11 +61,6 @@ def gives_exact_scores(board: Leaderboard) -> bool:
 def may_see_manifest(reader: Reader, board: Leaderboard) -> bool:
     """True after the reveal for those who see the board; before, for nobody: its salt reveals scores."""
     return scores_are_public(board) and may_see_board(reader, board)
-
-
-def board_refusal(board: Leaderboard) -> Refusal:
-    """The refusal for somebody who may not see this board."""
-    return HIDDEN() if scores_are_public(board) else SEALED(board=board)
 
 
 def visible_columns(reader: Reader, board: Leaderboard | None) -> list[Column]:

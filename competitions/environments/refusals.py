@@ -71,7 +71,7 @@ class FileNotReady(Conflict):
     def __init__(self, file: EnvironmentFile) -> None:
         happened = {
             file.State.CHECKING: "is still being checked. Submit again in a few minutes",
-            file.State.REFUSED: f"was refused: {file.detail}",
+            file.State.REFUSED: f"was refused: {file.detail.removesuffix('.')}",
             file.State.REMOVED: "was removed. Upload it again, or name another version",
         }
         super().__init__(f"{file.reference} {happened[file.State(file.state)]}"[:900] + ".")
@@ -97,8 +97,8 @@ class RegistryNotAllowed(Refusal):
 
     def __init__(self, registry: str, allowed: list[str]) -> None:
         super().__init__(
-            f"Images from {registry[:120] or 'Docker Hub'} are not taken here. "
-            + (f"These registries are: {', '.join(allowed)}." if allowed else "Upload the image as an archive instead.")
+            f"Images from {registry[:120] or 'Docker Hub'} are not accepted here. "
+            + (f"Allowed registries: {', '.join(allowed)}." if allowed else "Upload the image as an archive instead.")
         )
 
 

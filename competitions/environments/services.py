@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any, Final
 
 import structlog
@@ -20,7 +21,7 @@ from competitions.resources.models import Upload
 from competitions.resources.uploads import UploadExpired, UploadIncomplete
 from competitions.teams.models import Team
 from competitions.teams.refusals import NO_TEAM
-from competitions.teams.services import find_team, require_registration, require_team
+from competitions.teams.services import find_team, require_admitted, require_registration, require_team
 from core.background import jobs
 from core.background.allowance import require_allowance
 from core.background.rows import asker_key
@@ -151,11 +152,19 @@ def environment_file_remove(*, file: EnvironmentFile, note: str) -> None:
     locked.save(update_fields=["state", "file", "detail", "claimed_until"])
 
 
+def own_environment_file_remove(*, file: EnvironmentFile, by: User) -> None:
+    """Remove a file of one's team. Raises as `environment_file_remove`, or why the person is not admitted."""
+    require_admitted(user=by, competition=file.team.competition)
+    environment_file_remove(file=file, note=f"Removed by {by}.")
+
+
 def remove_unused(*, now: datetime) -> int:
     """For the reconciler: remove files that no submission has named for long; returns how many."""
     before = now - timedelta(days=settings.ENVIRONMENT_FILES_KEPT_DAYS)
     old = EnvironmentFile.objects.filter(state=EnvironmentFile.State.READY, last_used_at__lt=before)
-    return sum(_remove_unused_file(file) for file in old.order_by("last_used_at")[:REMOVED_AT_ONCE])
+    # Those that something still needs may be any number: they do not use up the turns of the others.
+    removed = filter(None, (_remove_unused_file(file) for file in list(old.order_by("last_used_at"))))
+    return sum(islice(removed, REMOVED_AT_ONCE))
 
 
 def _remove_unused_file(file: EnvironmentFile) -> bool:

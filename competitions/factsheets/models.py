@@ -1,5 +1,7 @@
 """Fact sheets: what an organizer asks about every submission."""
 
+from typing import ClassVar
+
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q
@@ -9,7 +11,8 @@ from competitions.catalog.models import Competition, Phase
 from competitions.catalog.questions import AskedQuestion
 from core.fields import OneLineField
 
-# Sent with `competition` when its questions changed: what stands on boards may have changed with them.
+# Sent with `competition` when its questions changed: what stands on boards may have changed with them. `is_shown_alone`:
+# they are only shown otherwise, and no row has another answer.
 questions_changed = Signal()
 
 
@@ -38,6 +41,10 @@ class Question(AskedQuestion):
             "shown."
         ),
     )
+
+    DECIDES: ClassVar = frozenset(
+        {"key", "kind", "phase_id", "is_on_board"}
+    )  # which answers a board has, and if they are sorted by
 
     class Meta(AskedQuestion.Meta):
         constraints = [

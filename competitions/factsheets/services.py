@@ -15,10 +15,12 @@ def save_question(question: Question) -> Question:
     """Write a question, new or changed, and tell the boards. Raises `ValidationError` by field."""
     question.full_clean()
     changes_boards = _concerns_boards(question)
+    before = Question.objects.filter(pk=question.pk).values(*Question.DECIDES).first()
     question.save()
     note_questions(question.competition)
     if changes_boards:
-        questions_changed.send(sender=Question, competition=question.competition)
+        is_shown_alone = before == {name: getattr(question, name) for name in Question.DECIDES}
+        questions_changed.send(sender=Question, competition=question.competition, is_shown_alone=is_shown_alone)
     return question
 
 

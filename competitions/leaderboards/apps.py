@@ -31,6 +31,7 @@ class LeaderboardsConfig(AppConfig):
         jobs.register(refreshing.UNCERTAINTY)
         jobs.register(snapshots.SNAPSHOT)
         jobs.register(proposals.PROPOSAL)
+        jobs.register(joining.JOINING)
         reconciler_step("boards_committed", sealing.commit_closed_boards)
         reconciler_step("phases_revealed", sealing.reveal_planned)
         reconciler_step("submissions_migrated", auto_migration.phases_migrate)

@@ -217,6 +217,24 @@ class BoardComparison(models.Model):
         return f"comparison on {self.leaderboard}"
 
 
+class Joining(AskedRow):
+    """A checked dataset's way onto its board: its file is divided in the background while it `needs_work`."""
+
+    submission = models.OneToOneField(Submission, on_delete=models.CASCADE, primary_key=True, related_name="joining")
+    asked_at = models.DateTimeField(help_text="When the work was last asked for.")
+    needs_work = models.BooleanField(default=True)
+    has_failed = models.BooleanField(default=False, help_text="It was given up, until its submission is run again.")
+
+    class Meta:
+        indexes = [models.Index(fields=["asker", "submission"], condition=Q(needs_work=True), name="joining_asked")]
+
+    def __str__(self) -> str:
+        return f"joining of submission {self.submission_id}"
+
+    def asked_by(self) -> str:
+        return asker_key("team", self.submission.team_id)
+
+
 class Cell(models.Model):
     """One value of a row, for sorting a board by it; not needed for the primary column."""
 

@@ -15,9 +15,10 @@ from competitions.catalog.models import Column, Competition, Leaderboard, Phase
 from competitions.catalog.sealed_keys import sealed_keys_record
 from competitions.factsheets.models import Question
 from competitions.leaderboards.commitment import amending
-from competitions.leaderboards.models import Entry, Milestone, Pick, Score, ScoreReplicates
+from competitions.leaderboards.models import Cell, Entry, Milestone, Pick, Score, ScoreReplicates
 from competitions.leaderboards.ranking.entries import entries_write, outcomes_record
 from competitions.leaderboards.ranking.fact_columns import (
+    PREFIX,
     SOURCE,
     FactColumn,
     badge_values,
@@ -114,10 +115,13 @@ def boards_follow_source(sender: type[Submission], submission: Submission, **kwa
     boards = boards_locked(submission.phase_id)
     badges = badge_values(submission)
     for score in Score.objects.filter(submission=submission, leaderboard__in=boards):
-        values = {key: value for key, value in score.values.items() if key != SOURCE}
-        score.values = values | {key: badges[key] for key in (SOURCE,) if key in badges}
-        score.save(update_fields=["values"])
-        if Entry.objects.filter(score=score).update(values=score.values):
+        rows = list(Entry.objects.filter(score=score))
+        both: list[Score | Entry] = [score, *rows]
+        for shown in both:  # a row has values that its score has not: average ranks
+            others = {key: value for key, value in shown.values.items() if key != SOURCE}
+            shown.values = others | {key: badges[key] for key in (SOURCE,) if key in badges}
+            shown.save(update_fields=["values"])
+        if rows:
             Leaderboard.objects.filter(pk=score.leaderboard_id).update(version=F("version") + 1)
 
 
@@ -209,7 +213,7 @@ def _milestone_if_best(board: Leaderboard, score: Score) -> None:
     """Note a score that beats all before it; one older than a noted score asks for a rebuild."""
     if score.team.is_baseline or not may_stand(board, score):
         return
-    newest = Milestone.objects.filter(leaderboard=board).order_by("-received_at").first()
+    newest = Milestone.objects.filter(leaderboard=board).order_by("-received_at", "rank_value").first()
     if newest is not None and score.received_at < newest.received_at:
         milestones_rebuild(board)
     elif newest is None or score.rank_value < newest.rank_value:
@@ -234,10 +238,31 @@ def milestones_rebuild(board: Leaderboard) -> None:
     Milestone.objects.bulk_create(milestones)
 
 
-def boards_follow_questions(sender: type[Question], competition: Competition, **kwargs: Any) -> None:
+@transaction.atomic
+def boards_follow_questions(
+    sender: type[Question], competition: Competition, *, is_shown_alone: bool = False, **kwargs: Any
+) -> None:
     """Receiver of `questions_changed`: answers come on the boards of the competition, or leave them."""
-    for board in Leaderboard.objects.filter(phase__competition=competition):
-        board_rebuild(board)
+    boards = Leaderboard.objects.filter(phase__competition=competition)
+    for board in boards.select_for_update(of=("self",)).select_related("phase").order_by("pk"):
+        if not is_shown_alone:
+            _answers_rewrite(board)
+        version_raise(board)
+
+
+def _answers_rewrite(board: Leaderboard) -> None:
+    """Give the rows of a board, which is locked, the answers of now. Scores and their resamples stay."""
+    columns, facts = list(board.columns.all()), fact_columns(board.phase)
+    scores = Score.objects.filter(leaderboard=board).select_related("submission").order_by("pk").iterator(BATCH)
+    while batch := list(islice(scores, BATCH)):
+        for score in batch:
+            others = {key: value for key, value in score.values.items() if not key.startswith(PREFIX)}
+            score.values = others | fact_values(score.submission, facts)
+        Score.objects.bulk_update(batch, ["values"], batch_size=500)
+    Cell.objects.filter(entry__leaderboard=board).delete()
+    for team in Team.objects.filter(entries__leaderboard=board).distinct().order_by("pk").iterator(BATCH):
+        entries_write(board, team, columns, facts)
+    average_ranks_refresh(board, columns)
 
 
 @transaction.atomic

@@ -137,6 +137,12 @@ class PlanForm(forms.Form):
     at = Moment(label="Publish at (UTC)")
 
 
+class PublishForm(forms.Form):
+    """At once where nothing is said, at a planned instant, or not any more."""
+
+    when = forms.ChoiceField(required=False, choices=[(name, name) for name in ("planned", "cancel")])
+
+
 class VisibilityForm(forms.Form):
     action = forms.ChoiceField(
         choices=[(name, name) for name in ("publish", "plan", "cancel-plan", "withdraw", "delete")]

@@ -37,6 +37,21 @@ MAY_NOT_REPEAT: Final = RefusalKind(
 )
 
 
+SMOKE_NOT_REPEATED: Final = RefusalKind(
+    409,
+    "smoke_not_repeated",
+    "Submission #{number} is a smoke run, which is free and on a public split alone, so it is not run again in full. "
+    "Submit its file without the smoke run.",
+)
+
+FREE_NOT_REPEATED: Final = RefusalKind(
+    409,
+    "free_not_repeated",
+    "Submission #{number} was cancelled or cost no quota, and running it again would be free, too. "
+    "Submit its file again, or ask the organizers to run it.",
+)
+
+
 class LeaseLost(Conflict):
     code = "lease_lost"
 

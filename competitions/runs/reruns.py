@@ -17,12 +17,19 @@ from competitions.catalog.organizers import organizes
 from competitions.catalog.sealed_keys import published_by
 from competitions.resources.storage import local_copy
 from competitions.runs.planning import runs_queue
-from competitions.runs.refusals import SOLUTION_OF_OTHER_TASKS, TASK_SEALED, StillRunning
+from competitions.runs.refusals import (
+    FREE_NOT_REPEATED,
+    SMOKE_NOT_REPEATED,
+    SOLUTION_OF_OTHER_TASKS,
+    TASK_SEALED,
+    StillRunning,
+)
 from competitions.submissions.file_checks.kinds import choose_kind, zip_names
 from competitions.submissions.models import Submission
 from competitions.submissions.refusals import NOTHING_TO_RUN
 from competitions.submissions.states import FINAL, State
 from competitions.teams.models import Membership, Team
+from competitions.teams.services import find_registration, require_admitted
 
 SOLUTIONS: Final = "Solutions"  # the team
 COPIED = (
@@ -68,14 +75,19 @@ def submission_repeat(*, submission: Submission, by: User, now: datetime, task: 
     """Run an ended submission again as a new one that costs no quota.
 
     With `task`, it runs on that alone. Then it stands on no board, nor does what a service account runs again: it would be
-    one more draw, also after the end. Raises `StillRunning`, or `TASK_SEALED` where the phase would show what another
-    keeps sealed.
+    one more draw, also after the end. Raises `StillRunning`, `SMOKE_NOT_REPEATED`, `FREE_NOT_REPEATED`, why a service account
+    is not admitted, or `TASK_SEALED` where the phase would show what another keeps sealed.
     """
     if submission.status not in FINAL:
         raise StillRunning
+    if submission.is_smoke:
+        raise SMOKE_NOT_REPEATED(number=submission.pk)
+    is_organizers = organizes(by, submission.phase.competition_id)
+    if not is_organizers:
+        _require_taking_part(submission, by)
     if task is not None and (sealed := published_by(submission.phase, [task])):
         raise TASK_SEALED(task=task, phase=next(iter(sealed.values())))
-    is_of_organizers = not submission.team.memberships.exists()  # a solution, which stands on no board
+    is_solution = not submission.team.memberships.exists()
     return _copy(
         submission,
         submission.phase,
@@ -83,9 +95,17 @@ def submission_repeat(*, submission: Submission, by: User, now: datetime, task: 
         now,
         [task] if task else [],
         rerun_of=submission,
-        is_task_rerun=task is not None or is_of_organizers or not organizes(by, submission.phase.competition_id),
+        is_task_rerun=task is not None or is_solution or not is_organizers,  # which stands on no board
         **{name: getattr(submission, name) for name in OFF_THE_BOARD},
     )
+
+
+def _require_taking_part(submission: Submission, robot: User) -> None:
+    """Refuse a service account that was not admitted, and what it would run for nothing."""
+    if find_registration(robot, submission.phase.competition) is not None:
+        require_admitted(user=robot, competition=submission.phase.competition)
+    if submission.status == State.CANCELLED or not submission.is_charged:
+        raise FREE_NOT_REPEATED(number=submission.pk)
 
 
 @transaction.atomic

@@ -42,7 +42,10 @@ def scored_tasks(proposal: Proposal) -> QuerySet[Task]:
 
 
 def counting_runs(proposal: Proposal) -> QuerySet[Run]:
-    """The runs that the proposal gives other scores: scored ones, and failures of the scoring program."""
+    """The runs that the proposal gives other scores: scored ones, and failures of the scoring program.
+
+    Disqualified submissions have them too, for they may be reinstated.
+    """
     phases = Phase.objects.filter(competition=proposal.competition_id)
     ended = Q(submission__status=State.FINISHED) | Q(
         submission__status=State.FAILED, submission__reason=Reason.SCORING_ERROR
@@ -56,7 +59,6 @@ def counting_runs(proposal: Proposal) -> QuerySet[Run]:
         submission__is_smoke=False,
         submission__is_verification=False,
         submission__is_task_rerun=False,
-        submission__disqualified_at=None,
     )
 
 

@@ -73,6 +73,7 @@ def run_move(
 
 def run_fail(run: Run, *, actor: str, now: datetime, reason: str, code: str, detail: str) -> bool:
     """Move a run to its end as failed, for this reason."""
+    detail = detail[:1000]  # it may name what others wrote: a sentence too long must not stop the queue
     return run_move(
         run, target=State.FAILED, actor=actor, now=now, note=detail, reason=reason, code=code, detail=detail
     )

@@ -2,6 +2,7 @@
 
 import re
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Final
 
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
@@ -17,6 +18,7 @@ from competitions.submissions.states import Kind as SubmissionKind
 from competitions.submissions.states import Reason, State
 from competitions.teams.models import Membership, Team
 from competitions.teams.notices import registered_people, team_members
+from core.reconciler import run_guarded
 
 REASON_CHARS: Final = 200  # the submission's page has the whole sentence
 FINISHED_EVENT: Final = re.compile(rf"submission-([0-9]{{1,18}})-{State.FINISHED.value}", re.ASCII)
@@ -166,10 +168,11 @@ def deadlines_notify(*, now: datetime) -> int:
     Returns how many were told.
     """
     soon = Phase.objects.filter(closes_at__gt=now, closes_at__lte=now + max(NOTICES), competition__is_published=True)
-    return sum(_deadline_notify(phase, now) for phase in soon.select_related("competition"))
+    phases = soon.select_related("competition")
+    return sum(run_guarded("deadlines_notified", partial(_deadline_notify, phase), now=now) for phase in phases)
 
 
-def _deadline_notify(phase: Phase, now: datetime) -> int:
+def _deadline_notify(phase: Phase, *, now: datetime) -> int:
     """An end that was moved is told again. A phase that is no longer than the notice needs none."""
     closes_at, event = phase.closes_at, _notice_event(phase, now)
     assert closes_at is not None, "the query asks for an end"

@@ -16,7 +16,13 @@ from competitions.notifications.services import notify_person
 from competitions.teams import refusals
 from competitions.teams.endings import teams_settled_by
 from competitions.teams.models import Invitation, InvitationLink, Membership, MergeProposal, OfferState, Team
-from competitions.teams.services import count_teams, require_captain, require_in_contest, require_registration
+from competitions.teams.services import (
+    count_teams,
+    require_captain,
+    require_captain_admitted,
+    require_in_contest,
+    require_registration,
+)
 
 # Sent with `team` and `absorbed`, both locked, inside the transaction that merges them. What belongs to the absorbed
 # team moves to the other; a receiver that raises a `Refusal` undoes the merge.
@@ -61,12 +67,13 @@ def merge_propose(*, team: Team, by: User, other_name: str, now: datetime) -> Me
 def merge_accept(*, proposal: MergeProposal, by: User, now: datetime) -> Team:
     """Merge, as the other team's captain; a refusal changes nothing.
 
-    Raises `PROPOSAL_OVER`, `NOT_CAPTAIN`, `MERGES_CLOSED`, `TEAM_DISQUALIFIED`, `TEAM_FULL`, or what a receiver of
+    Raises `PROPOSAL_OVER`, `NOT_CAPTAIN`, `MERGES_CLOSED`, `TEAM_DISQUALIFIED`, `TEAM_FULL`, `CAPTAIN_DENIED`, or what a receiver of
     `teams_merged` refuses, for instance more submissions than one team may make.
     """
     team, absorbed = _locked_pair(proposal.team, proposal.other)
     require_captain(absorbed, by)
     require_registration(user=by, competition=team.competition)
+    require_captain_admitted(team)
     _answer(proposal, MergeProposal.State.ACCEPTED, now)
     _require_possible(team, absorbed, now)
     team.is_personal = False

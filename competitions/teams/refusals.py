@@ -166,6 +166,12 @@ MEMBERS_STAND: Final = RefusalKind(
     "nobody joins it any more.",
 )
 
+CAPTAIN_DENIED: Final = RefusalKind(
+    409,
+    "captain_denied",
+    "An organizer denied the registration of the captain of “{team.name}”, so nobody joins the team. Another captain can invite you.",
+)
+
 ALREADY_PROPOSED: Final = RefusalKind(
     409, "merge_already_proposed", "A merge with “{name}” is proposed already and is waiting for an answer."
 )

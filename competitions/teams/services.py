@@ -29,6 +29,8 @@ INVITATION_DAYS: Final = 14
 team_changed = Signal()
 # Sent with `team`, inside the transaction in which somebody joined it or left it.
 members_changed = Signal()
+# Sent with `registration`, as it was decided.
+registration_decided = Signal()
 
 
 @transaction.atomic
@@ -97,6 +99,9 @@ def registration_decide(
     state, reason = Registration.State.APPROVED if approve else Registration.State.DENIED, reason.strip()[:500]
     undecided = Registration.objects.filter(pk=registration.pk).exclude(state=state)
     changed = undecided.update(state=state, decided_by=by, decided_reason=reason)
+    if changed:
+        registration.state, registration.decided_by, registration.decided_reason = state, by, reason
+        registration_decided.send(Registration, registration=registration)
     if changed and approve and registration.rules_version.number == registration.competition.rules_number:
         join_alone(user=registration.user, competition=registration.competition, now=now)
     if changed:
@@ -131,6 +136,13 @@ def require_admitted(*, user: User, competition: Competition) -> Registration:
     if registration.state == Registration.State.DENIED:
         raise refusals.RegistrationDenied(competition, registration.decided_reason)
     return registration
+
+
+def require_captain_admitted(team: Team) -> None:
+    """Raise `CAPTAIN_DENIED` where an organizer denied the captain who offers others a place."""
+    registration = find_registration(team.captain, team.competition)
+    if registration is not None and registration.state == Registration.State.DENIED:
+        raise refusals.CAPTAIN_DENIED(team=team)
 
 
 def require_registration(*, user: User, competition: Competition) -> Registration:
@@ -228,10 +240,12 @@ def _personal_team(user: User, competition: Competition, name: str, now: datetim
 @transaction.atomic
 def team_rename(*, team: Team, by: User, name: str) -> None:
     """Raises `NOT_CAPTAIN`, `TeamNameTaken`, `TeamNameInvalid` or why the captain is not admitted."""
-    require_captain(team, by)
-    require_admitted(user=by, competition=team.competition)
-    team.name = name
-    team_save(team=team)
+    locked = locked_team(team)  # an administrator may mark it as a baseline meanwhile
+    require_captain(locked, by)
+    require_admitted(user=by, competition=locked.competition)
+    locked.name = name
+    team_save(team=locked)
+    team.name = locked.name
 
 
 @transaction.atomic
@@ -256,7 +270,8 @@ def require_captain(team: Team, by: User) -> None:
 
 def locked_team(team: Team) -> Team:
     """The team's row, locked, so that changes of one team take turns. Raises `NO_TEAM` if it is gone."""
-    locked = get_or_none(Team.objects.select_for_update().select_related("competition").filter(pk=team.pk))
+    rows = Team.objects.select_for_update(of=("self",), no_key=True).select_related("competition")
+    locked = get_or_none(rows.filter(pk=team.pk))
     if locked is None:
         raise refusals.NO_TEAM(competition=team.competition)
     return locked
@@ -329,8 +344,8 @@ def invitation_accept(*, invitation: Invitation, by: User, now: datetime) -> Tea
 def team_join(*, team: Team, by: User, admit: Callable[[Team], None], now: datetime) -> Team:
     """Make a person a member, without their personal team. `admit` may refuse them under the team's lock.
 
-    Raises what `admit` does, `TEAM_DISQUALIFIED` for either team, `ALREADY_IN_TEAM`, `OWN_TEAM_STAYS`, `TEAM_FULL`, `MEMBERS_STAND`, or why
-    the person is not registered.
+    Raises what `admit` does, `TEAM_DISQUALIFIED` for either team, `ALREADY_IN_TEAM`, `OWN_TEAM_STAYS`, `TEAM_FULL`, `MEMBERS_STAND`,
+    `CAPTAIN_DENIED`, or why the person is not registered.
     """
     existing = find_team(by, team.competition)
     both = [team.pk, *([existing.pk] if existing else [])]
@@ -338,6 +353,7 @@ def team_join(*, team: Team, by: User, admit: Callable[[Team], None], now: datet
     team = locked_team(team)
     admit(team)
     require_in_contest(team)
+    require_captain_admitted(team)
     require_registration(user=by, competition=team.competition)
     require_takes_members(team, now)
     if team.memberships.count() >= team.competition.max_team_size:

@@ -21,7 +21,7 @@ class FormInvalid(Refusal):
     code, http_status = "invalid_form", 422
 
     def __init__(self, form: forms.BaseForm) -> None:
-        name, errors = next(iter(form.errors.items()))
+        name, errors = next(iter(form.errors.items()), ("", ["Nothing was sent."]))
         label = form[name].label if name in form.fields else "The form"
         super().__init__(f"{label}: {' '.join(str(error) for error in errors)}")
 

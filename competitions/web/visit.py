@@ -19,7 +19,7 @@ from accounts.people.blocks import blocked_by
 from competitions.catalog.models import Competition, Leaderboard, PageImage, Phase
 from competitions.compute.models import WORKER_SILENT_AFTER_S, ComputeWorker
 from competitions.disclosure.readers import Reader, sealed_right
-from competitions.disclosure.scores import board_refusal, may_know_board, may_see_board
+from competitions.disclosure.scores import SEALED, may_know_board, may_see_board
 from competitions.leaderboards.reading.results import load_boards
 from competitions.notifications.services import unread_notifications
 from competitions.teams.models import Invitation, Registration, Team
@@ -153,9 +153,10 @@ class Visit:
         return Reader(self.user, self.now, {} if self.as_member else rights, as_member=self.as_member)
 
     def board(self, phase: Phase | None, key: str | None = None, *, bare: bool = False) -> Leaderboard | None:
-        """The phase's board by key, else its main one; None without one. `bare`: without columns."""
+        """The phase's board by key, else its main one, if the reader may know it; `bare`: without columns."""
         phases = self.phases_with_bare_boards if bare else self.phases_with_boards
         boards = [board for each in phases if each == phase for board in each.leaderboards.all()]
+        boards = [board for board in boards if may_know_board(self.reader, board)]
         return next((board for board in boards if not key or board.key == key), None)
 
     @property
@@ -168,7 +169,7 @@ class Visit:
         return may_see_board(self.reader, board)
 
     def existing_board(self, phase_slug: str, key: str | None = None) -> Leaderboard:
-        """The board of that phase by key, else its main one, whoever may see it; 404 where there is none."""
+        """The board of that phase by key, else its main one; 404 without one that the reader may know."""
         board = self.board(self.phase(phase_slug), key)
         if board is None:
             raise Http404
@@ -178,7 +179,7 @@ class Visit:
         """The same board; a refusal for whoever may not see it."""
         board = self.existing_board(phase_slug, key)
         if not self.can_see_board(board):
-            raise board_refusal(board)
+            raise SEALED(board=board)
         return board
 
     @cached_property

@@ -13,11 +13,15 @@ class WebhooksConfig(AppConfig):
         from competitions.catalog.models import CompetitionOrganizer
         from competitions.notifications.services import notice_sent, notice_withdrawn
         from competitions.teams.merging import teams_merged
+        from competitions.teams.models import Membership
+        from competitions.teams.services import registration_decided
         from competitions.webhooks.delivering import DELIVERY
         from competitions.webhooks.services import (
             event_drop,
             messages_expire,
             notice_forward,
+            webhooks_follow_denial,
+            webhooks_follow_member,
             webhooks_follow_merge,
             webhooks_follow_organizer,
         )
@@ -31,4 +35,6 @@ class WebhooksConfig(AppConfig):
         post_delete.connect(
             webhooks_follow_organizer, sender=CompetitionOrganizer, dispatch_uid="webhooks.webhooks_follow_organizer"
         )
+        post_delete.connect(webhooks_follow_member, sender=Membership, dispatch_uid="webhooks.webhooks_follow_member")
+        registration_decided.connect(webhooks_follow_denial, dispatch_uid="webhooks.webhooks_follow_denial")
         reconciler_step("webhook_messages_expired", messages_expire, every=timedelta(hours=1))

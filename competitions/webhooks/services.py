@@ -15,7 +15,7 @@ from accounts.models import User
 from competitions.catalog.models import Competition, CompetitionOrganizer
 from competitions.notifications.models import Kind
 from competitions.notifications.services import Notice
-from competitions.teams.models import Membership, Team
+from competitions.teams.models import Membership, Registration, Team
 from competitions.teams.services import require_admitted
 from competitions.webhooks.models import Webhook, WebhookMessage, new_secret
 from core.background import jobs
@@ -72,14 +72,29 @@ def webhooks_follow_organizer(
     sender: type[CompetitionOrganizer], instance: CompetitionOrganizer, **kwargs: Any
 ) -> None:
     """Receiver of `post_delete`: turn off an organizer's webhooks; the others may turn them on again."""
-    hooks = Webhook.objects.filter(competition=instance.competition_id, team=None, stopped_at=None)
-    hooks.filter(created_by=instance.user_id).update(stopped_at=timezone.now())
+    _turn_off(competition=instance.competition_id, team=None, created_by=instance.user_id)
+
+
+def webhooks_follow_member(sender: type[Membership], instance: Membership, **kwargs: Any) -> None:
+    """Receiver of `post_delete`: turn off what somebody added who is no longer in the team."""
+    _turn_off(team=instance.team_id, created_by=instance.user_id)
+
+
+def webhooks_follow_denial(sender: type[Registration], registration: Registration, **kwargs: Any) -> None:
+    """Receiver of `registration_decided`: turn off what a denied member added for their team."""
+    if registration.state == Registration.State.DENIED:
+        teams = Membership.objects.filter(user=registration.user_id, competition=registration.competition_id)
+        _turn_off(team__in=teams.values("team"), created_by=registration.user_id)
+
+
+def _turn_off(**whose: object) -> None:
+    Webhook.objects.filter(stopped_at=None, **whose).update(stopped_at=timezone.now())
 
 
 @transaction.atomic
-def webhook_resume(*, webhook: Webhook) -> None:
-    """Send again, beginning with what waits."""
-    Webhook.objects.filter(pk=webhook.pk).update(stopped_at=None, paused_until=None)
+def webhook_resume(*, webhook: Webhook, by: User) -> None:
+    """Send again, beginning with what waits; from now on the webhook is this person's."""
+    Webhook.objects.filter(pk=webhook.pk).update(stopped_at=None, paused_until=None, created_by=by)
     _send_waiting(webhook)
 
 

@@ -33,7 +33,7 @@ from competitions.winners import refusals
 from competitions.winners.models import NEXT, OPEN, TEAMS_TURN, Lane, Place, PlaceEvent, State
 from workers.protocol.texts import printable
 
-MOST_TIED: Final = 1000  # rows that are looked through for teams of a winner's tier
+MOST_TIED: Final = 1000  # teams that are looked through for those of a winner's tier
 
 
 class IllegalMove(Exception):
@@ -100,18 +100,20 @@ def _tier(entry: Entry) -> int | None:
 def _candidates(lane: Lane, board: Leaderboard) -> list[tuple[int, Entry]]:
     """Best rows of teams that were not invited yet, with ranks, best first."""
     invited = set(Place.objects.filter(lane=lane).values_list("team", flat=True))
-    most = MOST_TIED if lane.by_tier else (lane.top + len(invited)) * 20
-    rows = Entry.objects.filter(leaderboard=board, is_baseline=False).select_related(
-        "team__captain", "score__submission", "uncertainty"
-    )
-    candidates: list[tuple[int, Entry]] = []
+    most = MOST_TIED if lane.by_tier else lane.top
+    rows = Entry.objects.filter(leaderboard=board, is_baseline=False)
+    in_order = rows.order_by(*Entry.IN_ORDER).values_list("pk", "team", "rank_value", "tie_key")
+    ranks: dict[int, int] = {}
     rank, value = 0, None
-    for place, entry in enumerate(rows.order_by(*Entry.IN_ORDER)[:most], start=1):
-        rank, value = (rank, value) if entry.rank_key == value else (place, entry.rank_key)
-        if entry.team_id not in invited:
-            invited.add(entry.team_id)
-            candidates.append((rank, entry))
-    return candidates
+    for place, (pk, team, *rank_key) in enumerate(in_order.iterator(), start=1):  # a team may have any number of rows
+        rank, value = (rank, value) if rank_key == value else (place, rank_key)
+        if team not in invited:
+            invited.add(team)
+            ranks[pk] = rank
+            if len(ranks) == most:
+                break
+    entries = rows.select_related("team__captain", "score__submission", "uncertainty").in_bulk(ranks)
+    return [(rank, entries[pk]) for pk, rank in ranks.items()]
 
 
 def _invite(lane: Lane, entry: Entry, rank: int, actor: str, now: datetime) -> Place:
@@ -324,11 +326,15 @@ def places_follow_decision(
 
 @transaction.atomic
 def place_decline(*, key: UUID, by: User, now: datetime) -> Place:
-    """The team steps back; the next one is invited."""
+    """The team steps back, and the next one is invited.
+
+    Raises `NOT_IN_THIS_LANE`, `NotReady` or why the person is not admitted.
+    """
     board = _locked_board(key)
     place = locked_place(key)
     if not Membership.objects.filter(team=place.team_id, user=by).exists():
         raise refusals.NOT_IN_THIS_LANE()
+    require_admitted(user=by, competition=board.phase.competition)
     source = State(place.state)
     if State.DECLINED not in NEXT.get(source, ()):
         raise refusals.NotReady(place, "Stepping back")

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts.models import Agent, ApiToken, Scope, User, token_create
 from accounts.outbox import mail_person
 from accounts.people.profiles import ProfileForm as PublicProfileForm
-from accounts.people.profiles import profile_for, profile_save
+from accounts.people.profiles import profile_for, profile_save, require_own_name
 
 View = TypeVar("View", bound=Callable[..., HttpResponseBase])
 LIFETIMES_DAYS = [(7, "7 days"), (30, "30 days"), (90, "90 days"), (365, "1 year")]
@@ -27,6 +27,12 @@ class ProfileForm(forms.ModelForm[User]):
     class Meta:
         model = User
         fields = ["first_name", "last_name", "affiliation"]
+
+    def clean(self) -> dict[str, object]:
+        """Refuse a whole name that the public profile refuses, too."""
+        values = super().clean() or self.cleaned_data
+        require_own_name(f"{values.get('first_name', '')} {values.get('last_name', '')}")
+        return values
 
 
 class TokenForm(forms.Form):
@@ -78,7 +84,7 @@ def profile(request: HttpRequest) -> HttpResponse:
         form.save()
         messages.success(request, "Saved.")
         return redirect("accounts:profile")
-    return _page(request, form, TokenForm())
+    return _page(request, form, TokenForm(), status=422 if form.is_bound else 200)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

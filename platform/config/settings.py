@@ -124,7 +124,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
-    "accounts.second_factor.SecondFactorMiddleware",
+    "competitions.web.second_factor.SecondFactorMiddleware",
     "audit.middleware.AuditMiddleware",
     "core.addresses.NulMiddleware",
     "competitions.web.refusals.RefusalMiddleware",

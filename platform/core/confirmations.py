@@ -41,7 +41,7 @@ def state_digest(value: object) -> str:
 
 
 def _plain(value: Any) -> Any:
-    if value in (None, "", False) or value == []:
+    if value is None or value is False or value in ("", []):  # 0 is a value
         return ""
     if isinstance(value, datetime):
         return value.replace(second=0, microsecond=0).isoformat()

@@ -44,6 +44,7 @@ Settings: TypeAlias = dict[str, Any]
 Formula = TypeVar("Formula", bound=Callable[..., Any])
 
 SKLEARN: Final = "scikit-learn: sklearn.metrics."
+LARGEST: Final = float(np.finfo(np.float64).max)
 MIN_POSITIVE: Final = float(np.finfo(np.float64).tiny)
 _HUGE: Final = 1e100  # no metric of smaller numbers overflows
 
@@ -110,7 +111,7 @@ class Parameter:
 
     def _read_number(self, value: object) -> float:
         kinds = (int,) if self.type == "integer" else (int, float)
-        is_number = isinstance(value, kinds) and not isinstance(value, bool) and math.isfinite(value)
+        is_number = isinstance(value, kinds) and not isinstance(value, bool) and abs(value) <= LARGEST
         self._require(is_number, value, f"give {'a whole' if self.type == 'integer' else 'a'} number")
         low, high = self.minimum, self.maximum
         bounds = " ".join(["" if low is None else f"from {low:g}", "" if high is None else f"to {high:g}"]).strip()

@@ -198,10 +198,7 @@ def r_squared(rows: Rows) -> float:
     >>> round(r_squared(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0]))), 4)
     0.7321
     """
-    spread = rows.mean((rows.truth - rows.mean(rows.truth)) ** 2)
-    if spread == 0:
-        raise no_value("all true values are equal", "give each part values that differ")
-    return 1 - rows.mean(squared_errors(rows)) / spread
+    return 1 - rows.mean(squared_errors(rows)) / _spread(rows)
 
 
 @AGREEMENT.whole("explained_variance", "Explained variance", SKLEARN + "explained_variance_score", range=(None, 1.0))
@@ -212,10 +209,15 @@ def explained_variance(rows: Rows) -> float:
     0.75
     """
     gap = rows.truth - rows.prediction
+    return 1 - rows.mean((gap - rows.mean(gap)) ** 2) / _spread(rows)
+
+
+def _spread(rows: Rows) -> float:
+    """The variance of the truth."""
     spread = rows.mean((rows.truth - rows.mean(rows.truth)) ** 2)
-    if spread == 0:
+    if np.ptp(rows.truth) == 0 or spread == 0:  # the mean of equal values may differ from them in its last digit
         raise no_value("all true values are equal", "give each part values that differ")
-    return 1 - rows.mean((gap - rows.mean(gap)) ** 2) / spread
+    return spread
 
 
 def _moments(rows: Rows, truth: Any, prediction: Any) -> tuple[float, float, float]:
@@ -294,7 +296,7 @@ def concordance_correlation(rows: Rows) -> float:
     """
     true_spread, spread, joint = _moments(rows, rows.truth, rows.prediction)
     offset = (rows.mean(rows.truth) - rows.mean(rows.prediction)) ** 2
-    if true_spread + spread + offset == 0:
+    if np.ptp([rows.truth, rows.prediction]) == 0 or true_spread + spread + offset == 0:
         raise no_value("all values are equal", "give each part values that differ")
     return 2 * joint / (true_spread + spread + offset)
 

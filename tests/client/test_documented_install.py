@@ -74,7 +74,10 @@ class Install:
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], env=OUTSIDE, check=True)
 
     def follow(self, line: str) -> None:
-        """Install what the line names in the versions of all tests; by uv where `make venv` has it, for a sixth of the time."""
+        """Install what the line names, in the versions of all tests.
+
+        uv needs a sixth of pip's time where `make venv` has it; `make soak` takes pip.
+        """
         versions = str(REPOSITORY / "constraints.txt")
         quick = {"PIP_CONSTRAINT": versions, "PIP_NO_COMPILE": "1", "PIP_QUIET": "1", "UV_CONSTRAINT": versions}
         pip, action, *what = shlex.split(line)

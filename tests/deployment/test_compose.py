@@ -491,7 +491,10 @@ def recipe(stack: Stack, line: str, folder: Path) -> str:
 def test_the_recipes_of_the_docs_work_line_by_line_and_what_was_submitted_outlives_the_containers(
     stack: Stack, competition: tuple[dict[str, Any], Path], tmp_path: Path
 ) -> None:
-    """The site is emptied, and prepared as a new one is; in `make soak`, it comes up with the old volumes before."""
+    """The site is emptied, and prepared as a new one is.
+
+    In `make soak`, it comes up with the old volumes before.
+    """
     contest, baselines = competition
     submission = submit(stack, contest, "prediction", baselines / "y_pred_pcqm4m-v2_test-dev.npz")
     before = outcome(stack, contest, submission)

@@ -16,6 +16,7 @@ from django.urls import URLPattern, reverse
 
 from tests.functional.disclosure.test_admin_walk import admin_url_name, admins, models_listed_once, request_by
 from tests.permissions import PAGES, PermissionSite, named_patterns, page_url, url_arguments
+from tests.soak import in_soak
 
 HUGE = (2**31, 2**63, 10**30)
 READ_BY_NAME = re.compile(
@@ -90,6 +91,7 @@ def huge_addresses(permissions: PermissionSite, name: str, pattern: URLPattern) 
     yield plain
 
 
+@in_soak  # `make test` does it on PostgreSQL, which is stricter: tests/integration/site/test_numbers_on_postgres.py
 def test_addresses_with_huge_numbers_lead_to_nothing(permissions: PermissionSite, clients: list[Client]) -> None:
     wrong = []
     for name, pattern in named_patterns():

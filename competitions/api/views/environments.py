@@ -98,5 +98,5 @@ class EnvironmentFileDetail(ApiView):
     @extend_schema(responses={204: None})
     def delete(self, request: Request, key: UUID) -> Response:
         """Remove one version of your team's weights or images."""
-        services.environment_file_remove(file=self.file(key), note=f"Removed by {self.person().username}.")
+        services.own_environment_file_remove(file=self.file(key), by=self.person())
         return Response(status=204)

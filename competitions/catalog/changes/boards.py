@@ -28,8 +28,19 @@ from core.models import next_index
 from files.text import free_name
 
 COLUMNS: Final = "columns"
+COLUMN_WORDS: Final = "column_words"  # stands for columns of which no more than these is changed
+WORDS: Final = frozenset({"title", "unit"})
 UNRANKED: Final = frozenset(
-    {"title", "index", "is_transposed", "is_hidden", "gives_exact_scores", "shows_uncertainty", "confidence_percent"}
+    {
+        "title",
+        "index",
+        "is_transposed",
+        "is_hidden",
+        "gives_exact_scores",
+        "shows_uncertainty",
+        "confidence_percent",
+        COLUMN_WORDS,
+    }
 )  # none of them moves a row
 MOST_RANKED: Final = 2000  # rows of a board whose ranks are compared while somebody waits
 COPIED: Final = (
@@ -116,8 +127,19 @@ def _change(
         if is_checked:
             column.clean_fields(exclude=["leaderboard"])
             column.clean()
-    fields = change.fields if differences.is_empty else change.fields | {COLUMNS}
-    return replace(change, fields=fields), differences
+    if differences.is_empty:
+        return change, differences
+    named = COLUMN_WORDS if _are_words(board, differences) else COLUMNS
+    return replace(change, fields=change.fields | {named}), differences
+
+
+def _are_words(board: Leaderboard, differences: ColumnChanges) -> bool:
+    """True where columns are called otherwise, and nothing else about them changes."""
+    stored = {column.pk: column for column in board.columns.all()} if board.pk else {}
+    return not differences.removed and all(
+        column.pk in stored and changed_values(stored[column.pk], editable_values(column)).keys() <= WORDS
+        for column in differences.written
+    )
 
 
 def _column_faults(board: Leaderboard, columns: Sequence[Column]) -> Iterator[tuple[str, str]]:
@@ -145,7 +167,7 @@ def _impact(
     board = change.before
     if board is None or not change.fields or not board.score_count:
         return []
-    changes = {name: getattr(change.row, name) for name in change.fields if name != COLUMNS}
+    changes = {name: getattr(change.row, name) for name in change.fields - {COLUMNS, COLUMN_WORDS}}
     sentences = _sentences(board, changes, differences.removed, now)
     if change.fields <= UNRANKED:
         return sentences
@@ -208,7 +230,7 @@ def _write(change: Change[Leaderboard], differences: ColumnChanges, now: datetim
     board = change.row
     if change.before is None:
         board.save()
-    elif settings := sorted(change.fields - {COLUMNS}):
+    elif settings := sorted(change.fields - {COLUMNS, COLUMN_WORDS}):
         board.save(update_fields=settings)
     _write_columns(board, differences)
     definition_changed.send(sender=Leaderboard, change=change, now=now)

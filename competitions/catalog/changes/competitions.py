@@ -15,7 +15,7 @@ from competitions.catalog.changes.change import (
     utc,
     write,
 )
-from competitions.catalog.models import Competition
+from competitions.catalog.models import Competition, Phase
 from competitions.catalog.queue_rights import faults_on_queue
 from competitions.catalog.services import tags_set
 from competitions.compute.models import Queue
@@ -107,6 +107,8 @@ def images_are_refused(queue: Queue, changes: FieldValues, now: datetime) -> Ite
     if not allowed:
         return
     probe = Queue(allowed_images=allowed)
-    for competition in Competition.objects.filter(queue=queue).order_by("title"):
-        if not probe.allows_image(competition.image_name):
-            yield f"“{competition}” runs in the image {competition.image_name}, which would be refused."
+    phases = Phase.objects.filter(competition__queue=queue).select_related("competition")
+    images = {(phase.competition.title, phase.image_name) for phase in phases}
+    for title, image in sorted(images):
+        if not probe.allows_image(image):
+            yield f"“{title}” runs in the image {image}, which would be refused."

@@ -159,6 +159,11 @@ class Leaderboard(models.Model):
                 {"visibility": "The phase's boards grow by datasets, and such a board cannot be sealed."}
             )
 
+    @property
+    def shows_each_task(self) -> bool:
+        """The scores of single tasks are shown, too; a board that grows always shows them."""
+        return self.shows_tasks or self.phase.grows
+
     @cached_property
     def visible_columns(self) -> "list[Column]":
         """The columns that are not hidden."""

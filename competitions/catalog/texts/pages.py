@@ -39,6 +39,7 @@ def page_save(page: Page) -> Page:
 @transaction.atomic
 def page_delete(page: Page) -> None:
     """Delete a page, and its tab with it."""
+    Competition.objects.select_for_update(no_key=True).get(pk=page.competition_id)
     page.delete()
     list_own_tabs(page.competition)
 
@@ -64,6 +65,8 @@ def page_move(page: Page, *, up: bool) -> None:
     """Swap a page with its neighbour on the tab; the first and the last stay where they are."""
     Competition.objects.select_for_update(no_key=True).get(pk=page.competition_id)
     pages = list(Page.objects.filter(competition=page.competition_id, tab=page.tab))
+    if page not in pages:  # it was deleted meanwhile, or is on another tab now
+        return
     place = pages.index(page)
     other = place + (-1 if up else 1)
     if 0 <= other < len(pages):

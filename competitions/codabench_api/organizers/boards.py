@@ -88,11 +88,12 @@ def _rows(board: Leaderboard, tasks: list[int], facts: list[FactColumn]) -> list
         raise RESULTS_TOO_LARGE(rows=board.entry_count, limit=MOST_ROWS)
     entries = Entry.objects.filter(leaderboard=board).select_related("team", "score__submission")
     columns = board.visible_columns
+    tasks = tasks if board.shows_each_task or len(tasks) == 1 else []
     return [row_shape(row, columns, tasks, facts) for row in ranked_rows(entries.order_by(*Entry.IN_ORDER))]
 
 
 def row_shape(row: Row, columns: list[Column], tasks: list[int], facts: list[FactColumn]) -> BoardRow:
-    """A row: whose it is, each score for each task, and what was answered for everybody."""
+    """A row: whose it is, each score for each of these tasks, else over all, and answers for everybody."""
     entry, values = row.entry, row.entry.values
     submission = entry.score.submission_id
     return {
@@ -234,7 +235,9 @@ class BoardConnection(RobotView):
 
     def _board(self, pk: int) -> tuple[Submission, Leaderboard]:
         submission = self.submission(pk)
-        return submission, get_object_or_404(Leaderboard.objects.filter(phase=submission.phase_id)[:1])
+        if (board := submission.phase.main_board) is None:
+            raise Http404
+        return submission, board
 
     def post(self, request: Request, pk: int) -> Response:
         submission, board = self._board(pk)

@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from django.db import transaction
 from django.db.models import QuerySet
+from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from rest_framework.request import Request
@@ -46,8 +48,12 @@ NOT_MADE_PUBLIC: Final = RefusalKind(
 )
 
 
+@transaction.atomic
 def repeat_submissions(submissions: Iterable[Submission], by: User) -> list[int]:
-    """Run each ended submission again as a new one that costs no quota; returns the new numbers."""
+    """Run each ended submission again as a new one that costs no quota; returns the new numbers.
+
+    All or none, where one is refused.
+    """
     numbers = []
     for submission in submissions:
         try:
@@ -67,7 +73,8 @@ class RerunPhase(ActsOnGet):
         phase = get_object_or_404(Phase.objects.visible_to(user).select_related("competition"), pk=pk)
         if not organizes(user, phase.competition_id):
             raise MAY_NOT_REPEAT()
-        sent = self.submissions().filter(phase=phase, rerun_of=None, is_verification=False, disqualified_at=None)
+        sent = self.submissions().filter(phase=phase, rerun_of=None, is_verification=False, is_smoke=False)
+        sent = sent.filter(disqualified_at=None)
         if (count := sent.count()) > MOST_AT_ONCE:
             raise TOO_MANY_AT_ONCE(count=count, limit=MOST_AT_ONCE)
         numbers = repeat_submissions(sent.order_by("pk"), user)
@@ -82,9 +89,10 @@ class NamedSubmissions(RobotView):
         numbers = self._numbers()
         if len(numbers) > MOST_AT_ONCE:
             raise TOO_MANY_AT_ONCE(count=len(numbers), limit=MOST_AT_ONCE)
-        for number in numbers:
-            get_object_or_404(self.submissions(), pk=number)
-        return self.submissions().filter(pk__in=numbers).order_by("pk")
+        named = self.submissions().filter(pk__in=numbers).order_by("pk")
+        if named.count() < len(numbers):
+            raise Http404
+        return named
 
     def _numbers(self) -> set[int]:
         data: Any = self.request.data
@@ -100,7 +108,7 @@ def _is_pk(value: object) -> bool:
 
 
 class RerunMany(RepeatsView, NamedSubmissions):
-    """Run the named submissions again, all or none."""
+    """Run those named submissions that have ended again; none where one of them may not be repeated."""
 
     def post(self, request: Request) -> Response:
         user, named = self.person(), self.named()

@@ -8,6 +8,7 @@ from competitions.catalog.changes.change import impact_check, phase_cost
 from competitions.catalog.models import Competition, Leaderboard, Phase
 from competitions.catalog.readiness import ReadinessWarning, readiness_check
 from competitions.leaderboards.growing.missing_runs import counting_submissions
+from competitions.leaderboards.models import Joining
 from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.states import Kind
 
@@ -61,6 +62,18 @@ def growing_boards_can_rank(competition: Competition) -> Iterator[ReadinessWarni
             )
         for board in phase.leaderboards.all():
             yield from _board_warnings(phase, board)
+
+
+@readiness_check
+def checked_datasets_have_joined(competition: Competition) -> Iterator[ReadinessWarning]:
+    given_up = Joining.objects.filter(submission__phase__competition=competition, has_failed=True)
+    for joining in given_up.select_related("submission__phase"):
+        yield ReadinessWarning(
+            "dataset_not_joined",
+            joining.submission.phase.name,
+            f"The dataset of submission #{joining.submission_id} passed its check, but could not be put on the board because of an "
+            "error on our side; the administrators find it in the log. Run the submission again to try once more.",
+        )
 
 
 def _board_warnings(phase: Phase, board: Leaderboard) -> Iterator[ReadinessWarning]:

@@ -1,25 +1,32 @@
-"""Adds checked datasets to the board: each as a task, with input and reference data apart."""
+"""Adds checked datasets to the board: each as a task, with input and reference data apart.
+
+A dataset may be large, so its file is divided in the background.
+"""
 
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import Final
 
 import structlog
+from django.conf import settings
 from django.db import transaction
-from django.db.models import F, QuerySet
+from django.db.models import F, Q, QuerySet
+from django.utils import timezone
 
 from accounts.models import User
 from competitions.catalog.models import Phase, Task
+from competitions.leaderboards.models import Joining
 from competitions.resources.models import Resource, StoredFile
 from competitions.resources.storage import local_copy, store_path
 from competitions.submissions.datasets import datasets_changed
 from competitions.submissions.file_checks.layouts import divided
 from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.states import Kind, State
-from core.reconciler import run_guarded
+from core.background import jobs
+from core.background.rows import Claim, claims
 
 log = structlog.get_logger(__name__)
+JOINING_JOB: Final = "dataset-joining"
 MAX_NAME: Final = 60
 
 
@@ -39,16 +46,57 @@ def waiting_datasets() -> QuerySet[Submission]:
 
 
 def datasets_join(*, now: datetime) -> int:
-    """For the reconciler: add each checked dataset to its board once; returns how many.
+    """For the reconciler: have checked datasets join in the background; returns how many.
 
-    Safe to run twice, or at once; one that fails holds up no other.
+    No more than there are places. Safe to run twice, or at once. One that was given up is tried again once its submission was run again.
     """
-    waiting = waiting_datasets().select_related("phase", "file")
-    return sum(run_guarded("datasets_joined", partial(_join, submission), now=now) for submission in waiting)
+    may_try = Q(joining=None) | Q(joining__has_failed=False) | Q(joining__asked_at__lt=F("finished_at"))
+    waiting = waiting_datasets().filter(may_try)
+    count = 0
+    for phase in Phase.objects.filter(pk__in=waiting.order_by().values("phase")):
+        oldest = waiting.filter(phase=phase)[: max(_places(phase), 0)]
+        count += sum(_ask(submission, now) for submission in oldest)
+    return count
 
 
-def _join(submission: Submission, *, now: datetime) -> bool:
-    return dataset_join(submission=submission, now=now) is not None
+def _places(phase: Phase) -> int:
+    return phase.max_datasets - Dataset.objects.on_board(phase).count()
+
+
+@transaction.atomic
+def _ask(submission: Submission, now: datetime) -> bool:
+    """Ask that the dataset joins; False if that was asked before."""
+    row, is_new = Joining.objects.get_or_create(submission=submission, defaults={"asked_at": now})
+    again = Joining.objects.filter(pk=row.pk, needs_work=False)
+    if not is_new and not again.update(needs_work=True, has_failed=False, asked_at=now, attempts=0):
+        return False
+    jobs.send_after_commit(JOINING_JOB, row.pk)
+    return True
+
+
+def waiting_joinings() -> QuerySet[Joining]:
+    """Datasets that are to join."""
+    return Joining.objects.filter(needs_work=True)
+
+
+@claims(waiting_joinings, "submission__phase", "submission__file")
+def joining_perform(row: Joining, claimed: Claim) -> None:
+    """Let one dataset join; where it fails again and again, it is given up."""
+    if row.attempts > settings.BACKGROUND_ATTEMPTS:
+        claimed.release(needs_work=False, has_failed=True)
+        return
+    with claimed.kept():
+        dataset_join(submission=row.submission, now=timezone.now())
+    claimed.release(needs_work=False, attempts=0)
+
+
+JOINING: Final = jobs.Job(
+    JOINING_JOB,
+    waiting=waiting_joinings,
+    perform=joining_perform,
+    asked_at="asked_at",
+    queue=jobs.Queue.LONG,
+)
 
 
 def dataset_join(*, submission: Submission, now: datetime) -> Dataset | None:
@@ -58,7 +106,7 @@ def dataset_join(*, submission: Submission, now: datetime) -> Dataset | None:
     code, ever gets the file that holds both.
     """
     phase = submission.phase
-    if Dataset.objects.on_board(phase).count() >= phase.max_datasets:
+    if _places(phase) <= 0 or not waiting_datasets().filter(pk=submission.pk).exists():
         return None
     with local_copy(submission.file) as path, divided(path) as parts:
         inputs, reference = (store_path(part) for part in parts)
@@ -73,7 +121,7 @@ def _create_dataset(
     Phase.objects.select_for_update(no_key=True).get(pk=phase.pk)
     still = waiting_datasets().filter(pk=submission.pk).exists()
     like = phase.tasks.select_related("owner", "scoring_program__owner").order_by("pk").first()
-    if not still or like is None or Dataset.objects.on_board(phase).count() >= phase.max_datasets:
+    if not still or like is None or _places(phase) <= 0:
         return None
     name, owner = dataset_name(submission), _organizer_for(phase, like)
     task = Task.objects.create(

@@ -7,6 +7,7 @@ once.
 
 from collections.abc import Iterable
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 import structlog
@@ -26,9 +27,9 @@ from competitions.runs.transitions import run_move, run_reopen
 from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.states import HELD, NOT_RUN, Kind, State
 from competitions.teams.models import Team
+from core.reconciler import run_guarded
 
 log = structlog.get_logger(__name__)
-# Behind every submission of every phase: filling takes what is left of a queue.
 BATCH: Final = 500  # cells of a phase in one round
 ACTOR: Final = "filling"
 
@@ -45,10 +46,10 @@ def counting_submissions(phase: Phase) -> QuerySet[Submission]:
 def boards_fill(*, now: datetime) -> int:
     """For the reconciler: queue missing cells and cancel those no longer needed; returns how many."""
     growing = Phase.objects.filter(pk__in=Dataset.objects.values("submission__phase"))
-    return sum(_phase_fill(phase, now) for phase in growing)
+    return sum(run_guarded("boards_filled", partial(_phase_fill, phase), now=now) for phase in growing)
 
 
-def _phase_fill(phase: Phase, now: datetime) -> int:
+def _phase_fill(phase: Phase, *, now: datetime) -> int:
     tasks = {dataset.task_id for dataset in Dataset.objects.on_board(phase)}
     counting = set(counting_submissions(phase).values_list("pk", flat=True))
     runs = Run.objects.filter(submission__phase=phase, fills_board=True)
@@ -132,14 +133,16 @@ def datasets_begin_to_count(*, now: datetime) -> int:
     Returns how many. Until then nobody falls behind through a slow cell or a fault that is not theirs. Later rows rank
     behind on a dataset until they have run on it.
     """
-    count = 0
-    for dataset in Dataset.objects.filter(counts_from=None, withdrawn_at=None).select_related("submission__phase"):
-        if not _is_complete(dataset):
-            continue
-        phase = dataset.submission.phase
-        with transaction.atomic():
-            count += Dataset.objects.filter(pk=dataset.pk, counts_from=None).update(counts_from=now)
-            _refresh(boards_locked(phase.pk))
+    waiting = Dataset.objects.filter(counts_from=None, withdrawn_at=None).select_related("submission__phase")
+    return sum(run_guarded("datasets_count", partial(_begin_to_count, dataset), now=now) for dataset in waiting)
+
+
+@transaction.atomic
+def _begin_to_count(dataset: Dataset, *, now: datetime) -> int:
+    if not _is_complete(dataset):
+        return 0
+    count = Dataset.objects.filter(pk=dataset.pk, counts_from=None).update(counts_from=now)
+    _refresh(boards_locked(dataset.submission.phase_id))
     return count
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from competitions.catalog.models import Column, Phase
 from competitions.catalog.questions import shown_answer
@@ -68,9 +68,18 @@ def badge_values(submission: Submission) -> dict[str, object]:
 
 
 def fact_values(submission: Submission, facts: Sequence[FactColumn]) -> dict[str, object]:
-    """The answers to these questions as values of a row."""
+    """The answers to these questions as values of a row.
+
+    A question may have become one for a number after it was answered: other answers to it are left out.
+    """
     given = submission.fact_sheet
-    return {fact.key: given[fact.question.key] for fact in facts if fact.question.key in given}
+    values = {fact.key: given[fact.question.key] for fact in facts if fact.question.key in given}
+    numbers = {fact.key for fact in facts if fact.is_sortable}
+    return {key: answer for key, answer in values.items() if key not in numbers or _is_number(answer)}
+
+
+def _is_number(answer: object) -> TypeGuard[int | float]:
+    return isinstance(answer, int | float) and not isinstance(answer, bool)
 
 
 @dataclass(frozen=True)
@@ -94,7 +103,7 @@ def comparisons(
     compared = []
     for question in questions:
         reported, score = submission.fact_sheet.get(question.key), scores.get(question.compared_with)
-        if score is None or isinstance(reported, bool) or not isinstance(reported, int | float):
+        if score is None or not _is_number(reported):
             continue
         column, value = score
         difference = column.difference(reported, value)

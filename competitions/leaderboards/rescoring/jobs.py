@@ -6,7 +6,7 @@ from typing import Final
 import structlog
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from competitions.catalog.models import Competition, Proposal
@@ -27,6 +27,7 @@ from core.refusals import Refusal
 log = structlog.get_logger(__name__)
 State = Proposal.State
 OURS: Final = "It could not be done because of an error on our side; the administrators find it in the log."
+KEPT: Final = "Datasets that joined a leaderboard before keep their scores. "
 COMPARED_EVERY: Final = timedelta(minutes=1)  # while submissions keep coming
 SETTLED_AFTER: Final = timedelta(hours=1)  # an applied one: what ran at that moment has ended, or is tried again
 
@@ -114,6 +115,7 @@ def _apply(proposal: Proposal, claimed: Claim) -> None:
 
 def _tell(proposal: Proposal) -> None:
     competition = proposal.competition
+    more = KEPT if services.count_kept_datasets(proposal) else ""
     notify(
         people=registered_people(competition),
         kind=Kind.RESCORING,
@@ -121,7 +123,7 @@ def _tell(proposal: Proposal) -> None:
         event=f"proposal-{proposal.pk}",
         subject=f"Submissions to {competition} were rescored: {proposal.title}",
         text=f"The organizers of “{competition}” have changed the scoring, and all submissions were scored by it. Scores and places may "
-        f"have changed. Their reason: {proposal.reason}",
+        f"have changed. {more}Their reason: {proposal.reason}",
         path=f"/competitions/{competition.slug}/changes/{proposal.number}/",
     )
 
@@ -148,12 +150,12 @@ def _has_news(proposal: Proposal, now: datetime) -> bool:
     """Copies that ended since the last comparison, or since the proposal was applied."""
     ended = proposal.rescorings.filter(copy__status__in=FINAL)
     if proposal.state == State.APPLIED:
-        return ended.filter(taken_at=None).exists()
+        return ended.filter(taken_at=None).exclude(pk__in=services.untried(proposal)).exists()
     is_due = proposal.compared_at is None or now >= proposal.compared_at + COMPARED_EVERY
     return is_due and ended.count() != proposal.compared_count and not proposal.fault and services.is_complete(proposal)
 
 
 def _is_over(proposal: Proposal, now: datetime) -> bool:
     is_late = proposal.ended_at is not None and now >= proposal.ended_at + SETTLED_AFTER
-    running = proposal.rescorings.filter(Q(taken_at=None))
+    running = proposal.rescorings.filter(taken_at=None).exclude(pk__in=services.untried(proposal))
     return is_late and not running.exists() and not missing_submissions(proposal).exists()

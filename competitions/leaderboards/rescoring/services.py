@@ -19,6 +19,7 @@ from competitions.runs.models import Rescoring, Run
 from competitions.runs.rescoring import counting_runs, missing_submissions, scored_tasks
 from competitions.runs.services import submission_rerun
 from competitions.runs.transitions import run_move
+from competitions.submissions.models import Dataset
 from competitions.submissions.states import HELD, NOT_RUN, State
 from core.background import jobs
 from core.confirmations import state_digest
@@ -202,9 +203,9 @@ def proposal_drop(*, proposal: Proposal, by: User, now: datetime) -> None:
 def copies_cancel(proposal: Proposal, *, now: datetime) -> None:
     """Cancel the runs of a dropped proposal that wait, and ask the workers to stop the others."""
     runs = Run.objects.filter(submission__rescores__proposal=proposal)
-    runs.filter(state__in=HELD).update(cancel_requested_at=now)
     for run in runs.filter(state=State.QUEUED).order_by("pk"):
         run_move(run, target=State.CANCELLED, actor=f"proposal:{proposal.number}", now=now)
+    runs.filter(state__in=HELD).update(cancel_requested_at=now)  # after those that wait: one may be claimed meanwhile
 
 
 @transaction.atomic
@@ -247,9 +248,12 @@ def untried(proposal: Proposal) -> QuerySet[Rescoring]:
 
 @transaction.atomic
 def proposal_retry(*, proposal: Proposal, now: datetime) -> None:
-    """Have what was not scored run again, and compare anew. Raises `PROPOSAL_NOT_OPEN`."""
-    locked = _locked(proposal, [Proposal.State.SCORING])
-    Proposal.objects.filter(pk=locked.pk).update(fault="", compared_count=None, tries_again=True)
+    """Run again what was not scored, and compare anew what is not applied. Raises `PROPOSAL_NOT_OPEN`."""
+    locked = _locked(proposal, [Proposal.State.SCORING, Proposal.State.APPLIED])
+    compared_count = None if locked.is_open else locked.compared_count
+    Proposal.objects.filter(pk=locked.pk).update(
+        fault="", compared_count=compared_count, tries_again=True, is_settled=False
+    )
     ask_work(locked, now=now)
 
 
@@ -264,6 +268,17 @@ def is_complete(proposal: Proposal) -> bool:
     """True if every submission is scored by the proposal."""
     ended = proposal.rescorings.exclude(copy__status__in=[State.FINISHED, State.FAILED, State.CANCELLED])
     return not ended.exists() and not missing_submissions(proposal).exists()
+
+
+def count_kept_datasets(proposal: Proposal) -> int:
+    """Submitted datasets on growing boards that keep the scoring program which the proposal replaces.
+
+    A dataset's column compares all algorithms by one program, so that ranks on it stay fair.
+    """
+    former = proposal.files.filter(slot=Resource.Kind.SCORING_PROGRAM).values("replaces")
+    datasets = Dataset.objects.filter(submission__phase__competition=proposal.competition_id)
+    datasets = datasets.filter(withdrawn_at=None, submission__disqualified_at=None)
+    return datasets.filter(task__scoring_program__in=former).count()
 
 
 def count_submissions(proposal: Proposal) -> int:

@@ -56,7 +56,7 @@ def _read(file: WrittenFile) -> ReadFile:
                 text = base64.b64encode(replicates.values[:RESAMPLES].astype("<f4").tobytes()).decode()
                 values[key] = {
                     "base64": text,
-                    "stream": replicates.stream,
+                    "stream": _one_line(replicates.stream),
                     "share_items": replicates.share_items,
                     "items": replicates.items,
                 }
@@ -66,7 +66,7 @@ def _read(file: WrittenFile) -> ReadFile:
 
 
 def _one_line(text: str) -> str:
-    """The text without line breaks and control characters, which names of arrays may have."""
+    """The text without line breaks and control characters, which names in such files may have."""
     return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
 
 

@@ -117,6 +117,7 @@ def _context(request: HttpRequest, competition: Competition, chosen: Proposal) -
         "slots": editing.proposed_slots(competition, chosen) if is_draft else [],
         "files": chosen.files.select_related("task", "resource__file"),
         "costs": rescoring_costs(chosen, now=now) if is_draft else None,
+        "kept_datasets": rescoring.count_kept_datasets(chosen),
         "progress": None if is_draft else editing.progress(chosen),
         "standings": shown_standings(chosen, reader, would=chosen.is_open) if is_compared else [],
         "confirmation": rescoring.comparison_digest(chosen),

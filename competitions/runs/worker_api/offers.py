@@ -69,7 +69,8 @@ def smoke_offer(phase: Phase, address: Address, brought: Brought = NOTHING) -> S
     job = planned_job(run, plan_for(submission, task).stages, files)
     # At home a program is its author's own, and few have gVisor there.
     job = job.model_copy(update={"isolation": Isolation.STANDARD})
-    known = tuple(key for key in job.columns if key not in hidden_keys(phase))
+    hidden = hidden_keys(phase)
+    known = tuple(key for key in job.columns if key not in hidden)
     contract = file_contract(phase=phase, kind=Kind.CODE, file_name=FILE_NAME)
     return SmokeOffer(
         job=job.model_copy(update={"token": "none", "columns": known}),

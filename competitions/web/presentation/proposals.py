@@ -6,7 +6,7 @@ from typing import Any
 
 from competitions.catalog.models import Leaderboard, Proposal
 from competitions.disclosure.readers import Reader
-from competitions.disclosure.scores import may_see_board
+from competitions.disclosure.scores import may_know_board, may_see_board
 from competitions.leaderboards.models import ProposedStanding, Snapshot
 from competitions.leaderboards.snapshots import snapshot_path
 from competitions.teams.models import Team
@@ -41,7 +41,7 @@ def shown_standings(proposal: Proposal, reader: Reader, *, would: bool) -> list[
     standings = [
         standing
         for standing in rows.prefetch_related("leaderboard__columns")
-        if not standing.leaderboard.is_hidden or reader.organizes(standing.leaderboard.phase)
+        if may_know_board(reader, standing.leaderboard)
     ]
     named = {row["team"] for standing in standings for row in standing.rows}
     named |= {
@@ -49,6 +49,14 @@ def shown_standings(proposal: Proposal, reader: Reader, *, would: bool) -> list[
     }
     names = dict(Team.objects.filter(pk__in=named).values_list("pk", "name"))
     return [_standing(standing, names, reader, would=would) for standing in standings]
+
+
+def shows_column(proposal: Proposal, reader: Reader) -> bool:
+    """True if the proposal changes a column that this reader may know of."""
+    board = proposal.board
+    if board is None or not may_know_board(reader, board):
+        return False
+    return reader.organizes(board.phase) or proposal.column_key in {column.key for column in board.visible_columns}
 
 
 def _standing(standing: ProposedStanding, names: Mapping[int, str], reader: Reader, *, would: bool) -> ShownStanding:

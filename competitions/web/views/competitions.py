@@ -21,6 +21,7 @@ from competitions.catalog.questions import answers_of_form
 from competitions.catalog.readiness import competition_warnings
 from competitions.catalog.services import current_rules
 from competitions.leaderboards.reading.results import final_boards
+from competitions.leaderboards.rescoring.services import count_kept_datasets
 from competitions.resources.downloads import stored_response
 from competitions.resources.models import Resource, StoredFile
 from competitions.resources.storage import open_stored
@@ -34,7 +35,7 @@ from competitions.web.markdown import has_markdown, markdown_response, wants_mar
 from competitions.web.presentation.conduct import Statement, as_latex, conduct
 from competitions.web.presentation.listing import competition_cards, listed_for, narrowed
 from competitions.web.presentation.own_cards import home_content
-from competitions.web.presentation.proposals import shown_standings
+from competitions.web.presentation.proposals import shown_standings, shows_column
 from competitions.web.visit import Visit, visit
 from files.bundles.schema import PHASE_FILES
 from files.images import HEAD_BYTES, image_type
@@ -279,14 +280,16 @@ def changes(request: HttpRequest, slug: str) -> HttpResponse:
 def change(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     """One applied proposal: why, what was replaced, and every board before and after."""
     visited = visit(request, slug)
-    rows = Proposal.objects.select_related("board__phase")
+    rows = Proposal.objects.select_related("board__phase__competition").prefetch_related("board__columns")
     applied = rows.filter(competition=visited.competition, state=Proposal.State.APPLIED, number=number).first()
     if applied is None:
         raise Http404
     context = {
         "proposal": applied,
         "files": applied.files.select_related("task", "resource", "replaces"),
+        "kept_datasets": count_kept_datasets(applied),
         "standings": shown_standings(applied, visited.reader, would=False),
+        "shows_column": shows_column(applied, visited.reader),
     }
     return render_tab(request, visited, "web/competition/change.html", context, tab="changes")
 

@@ -19,9 +19,9 @@ from accounts.views import person
 from competitions.environments.models import EnvironmentFile
 from competitions.environments.services import (
     environment_file_add,
-    environment_file_remove,
     environment_room,
     kinds_accepted,
+    own_environment_file_remove,
     own_environment_files,
 )
 from competitions.resources.rooms import takes_uploads
@@ -281,6 +281,6 @@ def environment_remove(request: HttpRequest, key: UUID) -> HttpResponse:
     """Remove one file; its name and digest stay on record."""
     user = person(request)
     file = get_object_or_404(own_environment_files(user).select_related("team__competition"), key=key)
-    environment_file_remove(file=file, note=f"Removed by {user}.")
+    own_environment_file_remove(file=file, by=user)
     messages.success(request, f"{file.reference} was removed.")
     return redirect("web:environment", file.team.competition.slug)

@@ -17,7 +17,7 @@ from accounts.views import person
 from competitions.catalog.models import Competition
 from competitions.notifications.models import CHOSEN_KINDS, TEAM_KINDS, Kind, organizers_label
 from competitions.teams.models import Team
-from competitions.teams.services import find_team, require_team
+from competitions.teams.services import find_team, require_admitted, require_team
 from competitions.web.views.competitions import render_tab
 from competitions.web.visit import visit
 from competitions.webhooks import services
@@ -140,7 +140,7 @@ def _act(request: HttpRequest, webhook: Webhook, action: str) -> str:
             services.webhook_stop(webhook=webhook, now=now)
             return "The webhook is turned off."
         case "resume":
-            services.webhook_resume(webhook=webhook)
+            services.webhook_resume(webhook=webhook, by=person(request))
             return "The webhook is turned on."
         case "replace-key":
             services.secret_replace(webhook=webhook)
@@ -154,12 +154,17 @@ def _act(request: HttpRequest, webhook: Webhook, action: str) -> str:
 
 
 def _mine(request: HttpRequest, key: UUID) -> Webhook:
-    """A webhook of the asker's team, or of a competition that they organize; any other does not exist."""
+    """A webhook of the asker's team, or of a competition that they organize; any other does not exist.
+
+    Raises why the asker is not admitted, where it is their team's.
+    """
     user = person(request)
     webhook = get_object_or_404(Webhook.objects.select_related("competition", "team"), key=key)
     if webhook.team_id is not None:
         team = find_team(user, webhook.competition)
         is_mine = team is not None and team.pk == webhook.team_id
+        if is_mine:
+            require_admitted(user=user, competition=webhook.competition)
     else:
         is_mine = Competition.objects.managed_by(user).filter(pk=webhook.competition_id).exists()
     if not is_mine:

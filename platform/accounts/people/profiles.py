@@ -63,8 +63,7 @@ class ProfileForm(forms.ModelForm[Profile]):
     def clean_name(self) -> str:
         """Raises `ValidationError` for a name that would be taken for somebody of the site."""
         name: str = self.cleaned_data["name"]
-        if " ".join(name.casefold().split()) in NAMES:
-            raise forms.ValidationError("This name would be taken for the site's own people. Choose another.")
+        require_own_name(name)
         return name
 
     def clean(self) -> dict[str, object]:
@@ -72,6 +71,12 @@ class ProfileForm(forms.ModelForm[Profile]):
         values = super().clean() or self.cleaned_data
         values["is_indexed"] = bool(values.get("is_indexed") and values.get("is_public"))
         return values
+
+
+def require_own_name(name: str) -> None:
+    """Raise `ValidationError` for a name that would be taken for somebody of the site."""
+    if " ".join(name.casefold().split()) in NAMES:
+        raise forms.ValidationError("This name would be taken for the site's own people. Choose another.")
 
 
 def _last_part(text: str, host: str) -> str:

@@ -41,15 +41,19 @@ def test_staff_without_one_are_led_to_the_page_where_they_turn_it_on(site: Scena
     assert all(words in page for words in ("Authenticator app", "Security keys", ">E-mail notifications</a>"))
 
 
-def test_whoever_organizes_without_being_staff_needs_one_for_the_workspace_alone(site: Scenario, settings: Any) -> None:
+def test_whoever_organizes_without_being_staff_needs_one(site: Scenario, settings: Any) -> None:
     settings.HOSTS = "everybody"
-    member = site.member()
-    organizer_add(competition=site.competition, person=member.username, by=site.organizer)
-    workspace = f"/host/competitions/{site.competition.slug}/"
+    member, slug = site.member(), site.competition.slug
+    theirs = site.submit(team=site.join("others"))
     client = user_client(member)
     assert [client.get(path).status_code for path in ("/host/", "/profile/", "/")] == [200, 200, 200]
-    for refused in (client.get(workspace), client.post("/host/begin/", {"start": "empty"})):
-        assert (refused.status_code, refused["Location"]) == (302, ACTIVATE)
+    refused = client.post("/host/begin/", {"start": "empty"})
+    assert (refused.status_code, refused["Location"]) == (302, ACTIVATE)
+    organizer_add(competition=site.competition, person=member.username, by=site.organizer)
+    workspace = f"/host/competitions/{slug}/"
+    for path in (workspace, f"/submissions/{theirs.pk}/file/", f"/competitions/{slug}/", "/"):
+        assert client.get(path)["Location"] == ACTIVATE, path
+    assert client.get(f"/api/v1/competitions/{slug}/document/").json()["code"] == "second_factor_required"
     EmailAddress.objects.create(user=member, email=member.email, verified=True)
     token = Client().post("/api/api-token-auth/", {"username": member.username, "password": "x"})
     assert (token.status_code, ApiToken.objects.get(user=member).scopes) == (200, ["read", "submit", "team"])

@@ -65,6 +65,7 @@ def test_a_person_signs_in_with_a_password() -> None:
     client = Client()
     assert sign_in(verified(), client=client).status_code == 302
     assert client.get(reverse("accounts:profile")).status_code == 200
+    assert client.post(reverse("accounts:profile"), {"first_name": "A" * 999}).status_code == 422
 
 
 @pytest.mark.parametrize("path", ["/accounts/github/login/", "/accounts/github/login/callback/"])
@@ -273,6 +274,11 @@ def test_a_name_hides_nothing_and_holds_no_link(text: str) -> None:
     for path, field in (("/profile/", "first_name"), ("/profile/", "affiliation"), ("/profile/public/", "name")):
         page = client.post(path, {field: text}).content.decode()
         assert "visible characters only" in page or "holds no link" in page or "without control characters" in page
+    for path, form in (
+        ("/profile/", {"first_name": "The", "last_name": "Organizers"}),
+        ("/profile/public/", {"name": "The  organizers"}),
+    ):
+        assert "taken for the site" in client.post(path, form).content.decode(), path
 
 
 @pytest.mark.parametrize(

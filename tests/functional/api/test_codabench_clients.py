@@ -16,7 +16,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import ApiToken, User
-from competitions.catalog.models import Column, CompetitionOrganizer, Leaderboard, Phase, Task
+from competitions.catalog.models import Column, Competition, CompetitionOrganizer, Leaderboard, Phase, Task
 from competitions.codabench_api.shapes import log_name
 from competitions.leaderboards.models import Entry
 from competitions.leaderboards.sealing import unscored
@@ -24,9 +24,9 @@ from competitions.resources.models import Resource
 from competitions.resources.storage import store_bytes
 from competitions.runs.models import RunOutput
 from competitions.submissions.models import Submission
-from competitions.submissions.states import Kind
+from competitions.submissions.states import Kind, State
 from competitions.teams.models import Registration, Team
-from competitions.teams.services import find_team, register
+from competitions.teams.services import find_team, register, registration_decide
 from tests.background import run_background
 from tests.permissions import body_text, user_client
 from tests.scenario import Scenario, person, prediction_bytes, scenario, zip_bytes
@@ -188,6 +188,30 @@ def test_what_a_service_account_runs_again_is_no_further_draw(site: Scenario, ph
     assert Entry.objects.get(team=sent.team).score.submission == sent
 
 
+@pytest.mark.parametrize(
+    "change", [{"is_charged": False}, {"status": State.CANCELLED}, {"is_smoke": True, "is_charged": False}]
+)
+def test_a_service_account_runs_nothing_for_nothing_and_no_more_once_it_is_denied(
+    site: Scenario, phase: Phase, robot: Script, change: dict[str, Any]
+) -> None:
+    sent = scored(site, robot.submit(phase, zip_bytes({"answer.txt": "1"}))["id"], 0.5)
+    Submission.objects.filter(pk=sent.pk).update(**change)
+    path = f"/api/submissions/{sent.pk}/re_run_submission/"
+    for allows in (False, True):
+        Competition.objects.update(allow_robot_submissions=allows)
+        refused = robot.post(path)
+        assert (refused.status_code, "Submit its file" in refused.json()["detail"]) == (409, True)
+    registration_decide(
+        registration=Registration.objects.get(user=robot.user),
+        approve=False,
+        by=site.organizer,
+        now=site.now,
+        reason="x",
+    )
+    Submission.objects.filter(pk=sent.pk).update(is_charged=True, is_smoke=False, status=State.FINISHED)
+    assert robot.post(path).json()["code"] == "registration_denied"
+
+
 def test_what_is_still_running_is_not_run_again(site: Scenario, phase: Phase) -> None:
     EmailAddress.objects.create(user=site.organizer, email=site.organizer.email, verified=True)
     script = Script(site.organizer)
@@ -214,7 +238,7 @@ def test_exact_scores_are_given_where_the_board_is_open_and_gives_them(
     assert given() == ["0.1235"]
 
 
-def test_columns_over_all_tasks_are_among_the_scores_with_those_of_each_task(
+def test_columns_over_all_tasks_are_among_the_scores_with_those_of_each_task_where_the_board_shows_them(
     site: Scenario, phase: Phase, robot: Script
 ) -> None:
     board = Leaderboard.objects.get(phase=phase)
@@ -227,6 +251,9 @@ def test_columns_over_all_tasks_are_among_the_scores_with_those_of_each_task(
     submission = robot.submit(phase, zip_bytes({"answer.txt": "1"}))
     for value in (0.1, 0.3):
         site.score(Submission.objects.get(pk=submission["id"]), value)
+    over_all = robot.get(f"/api/submissions/{submission['id']}/").json()["scores"]
+    assert [(score["task"], score["score"]) for score in over_all] == [(None, "0.2000"), (None, "0.3000")]
+    Leaderboard.objects.filter(pk=board.pk).update(shows_tasks=True)
     scores = robot.get(f"/api/submissions/{submission['id']}/").json()["scores"]
     assert [(score["column_key"], score["task"], score["score"]) for score in scores] == [
         *(

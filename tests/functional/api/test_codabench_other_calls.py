@@ -12,7 +12,9 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from accounts.models import Scope, User, token_create
@@ -71,7 +73,7 @@ def test_boards_and_results_are_read_and_sealed_ones_are_not(site: Scenario) -> 
     )
 
 
-def test_a_board_shows_each_task_and_what_is_over_all_of_them(site: Scenario) -> None:
+def test_a_board_shows_what_is_over_all_tasks_and_each_of_them_where_it_does_on_its_page(site: Scenario) -> None:
     board, first = site.phase.leaderboard, site.phase.tasks.get()
     Column.objects.create(
         leaderboard=board, key="worst", title="Worst", index=1, kind="computed", computation="max", sources=["mae"]
@@ -81,7 +83,11 @@ def test_a_board_shows_each_task_and_what_is_over_all_of_them(site: Scenario) ->
     submission = site.submit()
     for value in (0.1, 0.3):
         site.score(submission, value)
-    shown = Client().get(f"/api/phases/{site.phase.pk}/get_leaderboard/").json()
+    address = f"/api/phases/{site.phase.pk}/get_leaderboard/"
+    (row,) = Client().get(address).json()["submissions"]
+    assert [(score["task_id"], score["score"]) for score in row["scores"]] == [(None, "0.2000"), (None, "0.3000")]
+    Leaderboard.objects.update(shows_tasks=True)
+    shown = Client().get(address).json()
     assert [task["name"] for task in shown["tasks"]] == [first.name, "Second"]
     (row,) = shown["submissions"]
     assert [(score["column_key"], score["task_id"], score["score"]) for score in row["scores"]] == [
@@ -279,7 +285,8 @@ def test_a_robot_asks_later_for_a_task_that_took_long(site: Scenario, tmp_path: 
 
 
 def test_everything_of_a_phase_is_run_again_once_for_its_organizers(site: Scenario) -> None:
-    ended, running = site.score(site.submit(), 0.5), site.submit()
+    ended, smoke, running = site.score(site.submit(), 0.5), site.score(site.submit(), 0.4), site.submit()
+    Submission.objects.filter(pk=smoke.pk).update(is_smoke=True)
     path = f"/api/phases/{site.phase.pk}/rerun_submissions/"
     script = robot(site, site.organizer)
     (number,) = script.get(path).json()["submissions"]
@@ -287,6 +294,14 @@ def test_everything_of_a_phase_is_run_again_once_for_its_organizers(site: Scenar
     assert (copy.rerun_of, copy.is_charged, copy.status) == (ended, False, State.QUEUED)
     assert not Submission.objects.filter(rerun_of=running).exists()
     assert script.post(path).json()["count"] == 1, "the copy is not copied"
+    count = Submission.objects.count()
+    for address, form in (
+        (f"/api/submissions/{smoke.pk}/re_run_submission/", {}),
+        ("/api/submissions/re_run_many_submissions/", {"pks": [ended.pk, smoke.pk]}),
+    ):
+        refused = script.post(address, form)
+        assert (refused.status_code, refused.json()["code"]) == (409, "smoke_not_repeated")
+    assert Submission.objects.count() == count, "none of them"
     assert robot(site, site.member()).get(path).status_code == 403
 
 
@@ -350,7 +365,13 @@ def test_who_names_no_submissions_is_told_how(site: Scenario, body: object) -> N
 def test_files_of_several_submissions_are_fetched_by_their_team_alone(site: Scenario) -> None:
     own, other = site.submit(), site.submit(team=site.join())
     script, path = robot(site, site.member()), "/api/submissions/download_many/"
-    (file,) = script.post(path, {"pks": [own.pk]}).json()
+    several = [own.pk, site.submit().pk, site.submit().pk]
+    (file,) = script.post(path, {"pks": [own.pk]}).json()  # which notes that the token was used
+    with CaptureQueriesContext(connection) as alone:
+        script.post(path, {"pks": [own.pk]})
+    with CaptureQueriesContext(connection) as for_all:
+        assert len(script.post(path, {"pks": several}).json()) == 3
+    assert len(for_all) <= len(alone)
     assert file["name"] == f"{own.pk}_{own.file_name}"
     response = Client().get(urlsplit(file["url"]).path)
     assert b"".join(response.streaming_content)[:2] == b"PK"  # type: ignore[attr-defined]

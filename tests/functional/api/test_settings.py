@@ -11,7 +11,7 @@ import time_machine
 from django.test import Client
 
 from accounts.models import Scope, token_create
-from competitions.catalog.models import Column, Competition, Leaderboard, Task
+from competitions.catalog.models import Column, Competition, Leaderboard, Phase, Task
 from competitions.compute.models import Queue
 from competitions.leaderboards.models import Entry
 from tests.scenario import Scenario, person, scenario
@@ -177,6 +177,9 @@ def test_a_queue_is_changed_by_who_owns_it(site: Scenario, program: Program) -> 
     assert "their submissions wait until it is resumed" in warning.json()["impact"][0]
     assert program.confirm(path, is_paused=True).json()["is_paused"] is True
     assert "would be refused" in program.change(path, allowed_images="registry.example.org/*").json()["impact"][0]
+    Phase.objects.filter(pk=site.phase.pk).update(docker_image="lab/own:1")
+    (refused,) = program.change(path, allowed_images=site.competition.image_name).json()["impact"]
+    assert "runs in the image lab/own:1, which would be refused" in refused
     renamed = program.change(path, name="other", owner="x")
     assert (renamed.status_code, sorted(renamed.json()["fields"])) == (400, ["name", "owner"])
 

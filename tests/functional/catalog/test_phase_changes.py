@@ -15,7 +15,7 @@ from competitions.catalog.changes.phases import change_phase, faults_of_change, 
 from competitions.catalog.models import Competition, Phase, Task
 from competitions.notifications.models import Notification
 from competitions.submissions.notices import deadlines_notify
-from core.confirmations import NeedsConfirmation
+from core.confirmations import NeedsConfirmation, state_digest
 from tests.admin_forms import form_fields, save_confirmed
 from tests.permissions import user_client
 from tests.scenario import NOON, Scenario, person
@@ -93,6 +93,12 @@ def test_a_confirmation_is_of_exactly_one_change_of_one_state(site: Scenario) ->
     assert Phase.objects.get(pk=site.phase.pk).max_submissions != 1
     change_phase(site.phase, tasks=tasks, now=site.now, confirmed=again.value.confirmation)
     assert Phase.objects.get(pk=site.phase.pk).max_submissions == 1
+
+
+def test_a_confirmation_tells_nothing_from_zero() -> None:
+    nothing: list[object] = [None, "", False, []]
+    assert len({state_digest(value) for value in nothing}) == 1
+    assert len({state_digest(value) for value in (None, 0, 0.0, 1, "x")}) == 5
 
 
 def test_a_moved_end_says_when_the_reveal_stays_planned(site: Scenario) -> None:

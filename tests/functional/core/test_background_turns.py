@@ -139,6 +139,7 @@ def test_a_check_of_a_submission_never_waits_for_what_takes_long(open_site: Scen
         "bundle-import",
         "bundle-export",
         "data-export",
+        "dataset-joining",
         "competition-push",
         "competition-build",
         "new-solution",

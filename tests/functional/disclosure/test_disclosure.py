@@ -29,7 +29,6 @@ from competitions.disclosure.outputs import (
 from competitions.disclosure.readers import Reader, reader_for
 from competitions.disclosure.receipts import disclosed_receipt
 from competitions.disclosure.scores import (
-    board_refusal,
     boards_to_announce,
     boards_to_carry_over,
     boards_with_open_rows,
@@ -103,9 +102,6 @@ def test_a_sealed_board_is_for_those_with_the_right_alone(site: Scenario, reader
     assert those(readers(), lambda reader: visible_columns(reader, sealed)) == {"with the right"}
     assert those(readers(), lambda reader: may_see_manifest(reader, sealed)) == set()
     assert those(readers(), lambda reader: may_know_board(reader, sealed)) == set(KINDS)
-    refused = board_refusal(sealed)
-    assert (refused.code, "sealed until the organizers reveal" in str(refused)) == ("sealed", True)
-    assert str(board_refusal(board_with(site.phase, is_hidden=True))) == "The organizers have hidden this leaderboard."
 
 
 def test_what_a_reader_was_told_of_one_board_is_no_answer_for_another(site: Scenario, readers: Readers) -> None:

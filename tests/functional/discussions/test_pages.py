@@ -314,6 +314,7 @@ def test_the_desk_shows_what_waits_or_was_reported_and_every_decision_is_on_reco
         post_report(post=post, by=site.member(), text="Mine.", now=site.now)
     with refuses(refusals.REASON_MISSING):
         post_report(post=post, by=reader, text=" ", now=site.now)
+    assert user_client(reader).post(url(site, "web:post-report", post.pk)).status_code == 422, "nothing was sent"
     assert told(site.organizer) == [("moderation", "posts to look at")]
     Post.objects.filter(pk=post.pk).update(body=f"{'Much. ' * 500}The end.")
     shown = page(organizer, url(site, "organize:discussion"))

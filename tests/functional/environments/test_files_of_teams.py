@@ -10,7 +10,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from competitions.catalog.models import Phase
-from competitions.environments import refusals
+from competitions.environments import refusals, services
 from competitions.environments.choice import NamedEnvironment
 from competitions.environments.models import EnvironmentFile
 from competitions.environments.services import environment_file_add, environment_file_remove, remove_unused
@@ -158,7 +158,7 @@ def test_a_wrong_image_is_refused_and_its_bytes_are_let_go(open_site: Scenario) 
         open_site, IMAGE, tar_bytes(docker_files(config=image_config([LAYER], architecture="arm64"))), name="torch"
     )
     assert (image.state, image.code, image.file) == ("refused", "wrong_platform", None)
-    with pytest.raises(refusals.FileNotReady, match="refused"):
+    with pytest.raises(refusals.FileNotReady, match=r"was refused: .*[^.]\.$"):
         submitted(open_site, NamedEnvironment(image="torch@1"))
 
 
@@ -270,12 +270,18 @@ def test_another_teams_weights_do_not_exist(open_site: Scenario) -> None:
     assert file.state == "ready"
 
 
-def test_what_a_waiting_run_needs_stays_and_goes_once_it_has_ended(open_site: Scenario) -> None:
+def test_what_a_waiting_run_needs_stays_and_goes_once_it_has_ended(
+    open_site: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = added(open_site)
     submission = submitted(open_site, NamedEnvironment(weights="gap-model@1"))
     with refuses(refusals.FILE_IN_USE, match=f"#{submission.pk}"):
         environment_file_remove(file=file, note="")
     assert remove_unused(now=open_site.now + timedelta(days=999)) == 0
+    monkeypatch.setattr(services, "REMOVED_AT_ONCE", 1)
+    other = added(open_site, name="other")
+    EnvironmentFile.objects.filter(pk=other.pk).update(last_used_at=open_site.now + timedelta(days=1))
+    assert remove_unused(now=open_site.now + timedelta(days=999)) == 1, "what is needed holds up no other"
     open_site.score(submission, 1.0)
     assert remove_unused(now=open_site.now + timedelta(days=1)) == 0
     assert remove_unused(now=open_site.now + timedelta(days=999)) == 1

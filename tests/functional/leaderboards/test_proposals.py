@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
+from django.test import Client
+from django.urls import reverse
 
 from competitions.catalog.models import Column, Leaderboard, Phase, Proposal, Task
 from competitions.catalog.services import phase_reveal
@@ -21,13 +23,16 @@ from competitions.runs import dispatch
 from competitions.runs.leases import reports
 from competitions.runs.models import Rescoring, Run, RunOutput
 from competitions.runs.planning import runs_add
-from competitions.runs.services import submission_rerun
+from competitions.runs.services import submission_cancel, submission_rerun
 from competitions.runs.worker_api.jobs import job_for
 from competitions.submissions.models import Submission
+from competitions.submissions.services import submission_disqualify, submission_reinstate
 from competitions.submissions.states import Kind, State
 from files.manifest import manifest_faults
 from tests.answers import read_result
 from tests.background import run_background
+from tests.pages import page_words
+from tests.permissions import user_client
 from tests.refusals import refuses
 from tests.scenario import Scenario, lease, zip_bytes
 from tests.shared_rows import shared
@@ -81,6 +86,13 @@ def answer(site: Scenario, values: dict[int, float | None], key: str = "mae") ->
             body = {"outcome": "failed", "reason": "scoring_error", "detail": "It raised."}
         columns = run.receipt["columns"]
         reports.run_complete(**lease(run), result=read_result(body, columns=columns), now=site.now)
+
+
+def not_run(site: Scenario, submission: Submission) -> None:
+    """Fail the submission's copy by nobody's data."""
+    copy = Rescoring.objects.get(submission=submission).copy.runs.get()
+    Run.objects.filter(pk=copy.pk).update(state=State.FAILED, reason="infrastructure", finished_at=site.now)
+    Submission.objects.filter(pk=copy.submission_id).update(status=State.FAILED, reason="infrastructure")
 
 
 def apply(site: Scenario, begun: Proposal) -> None:
@@ -228,13 +240,22 @@ def test_a_failure_is_said_and_takes_the_score_with_it(site: Scenario, two: list
     assert ranks(site.phase.leaderboard) == [(second.team_id, 0.4)]
 
 
+def test_who_is_reinstated_after_it_stands_by_its_scores(site: Scenario, two: list[Submission]) -> None:
+    first, second = two
+    submission_disqualify(submission=first, reason="Copied.", now=site.now)
+    begun = proposal(site)
+    answer(site, {first.pk: 0.5, second.pk: 0.4})
+    carry_on(site)
+    apply(site, begun)
+    assert ranks(site.phase.leaderboard) == [(second.team_id, 0.4)]
+    submission_reinstate(submission=first, reason="It was not.", now=site.now)
+    assert ranks(site.phase.leaderboard) == [(second.team_id, 0.4), (first.team_id, 0.5)]
+
+
 def test_what_could_not_be_run_is_run_again_before_it_is_applied(site: Scenario, two: list[Submission]) -> None:
     first, second = two
     begun = proposal(site)
-    Submission.objects.filter(rescores__submission=first)
-    copy = Rescoring.objects.get(submission=first).copy.runs.get()
-    Run.objects.filter(pk=copy.pk).update(state=State.FAILED, reason="infrastructure", finished_at=site.now)
-    Submission.objects.filter(pk=copy.submission_id).update(status=State.FAILED, reason="infrastructure")
+    not_run(site, first)
     answer(site, {second.pk: 0.4})
     carry_on(site)
     begun.refresh_from_db()
@@ -249,13 +270,43 @@ def test_what_could_not_be_run_is_run_again_before_it_is_applied(site: Scenario,
     assert ranks(site.phase.leaderboard)[0] == (first.team_id, 0.01)
 
 
+def test_what_could_not_be_run_after_it_was_applied_is_said_and_run_again(
+    site: Scenario, two: list[Submission]
+) -> None:
+    begun = proposal(site)
+    answer(site, {sent.pk: 0.4 for sent in two})
+    carry_on(site)
+    late, held = site.submit(team=site.join("late")), site.claim()
+    apply(site, begun)
+    body = {"outcome": "finished", "scores": {"mae": 0.9}}
+    reports.run_complete(**lease(held), result=read_result(body, columns=["mae"]), now=site.now)
+    carry_on(site)
+    not_run(site, late)
+    carry_on(site)
+    site.now += jobs.SETTLED_AFTER
+    assert not jobs.proposals_carry_on(now=site.now), "it is no news each time"
+    begun.refresh_from_db()
+    assert begun.is_settled
+    page = user_client(site.organizer).get(reverse("organize:proposal", args=[site.competition.slug, begun.number]))
+    assert "1 submission could not be run with the proposal, and keeps its former score" in page_words(page)
+    services.proposal_retry(proposal=begun, now=site.now)
+    work(site)
+    answer(site, {late.pk: 0.2})
+    carry_on(site)
+    assert (late.team_id, 0.2) in ranks(site.phase.leaderboard)
+    begun.refresh_from_db()
+    assert begun.compared_count is not None, "what it did stays on its page"
+
+
 def test_dropped_it_leaves_no_trace_on_boards(site: Scenario, two: list[Submission]) -> None:
     begun = proposal(site)
     with refuses(services.PROPOSAL_IN_WORK):
         services.proposal_start(proposal=proposal(site, start=False), now=site.now)
+    held = site.claim()
     services.proposal_drop(proposal=begun, by=site.organizer, now=site.now)
     work(site)
     assert site.claim_nothing()
+    assert Run.objects.filter(pk=held.pk, cancel_requested_at=site.now).exists(), "its worker is asked to stop"
     begun.refresh_from_db()
     assert begun.is_settled
     with refuses(services.PROPOSAL_NOT_OPEN):
@@ -282,6 +333,12 @@ def test_a_column_whose_scores_are_known_is_changed_without_a_run(site: Scenario
     assert not Rescoring.objects.exists()
     apply(site, begun)
     assert ranks(site.phase.leaderboard)[0] == (two[1].team_id, 0.2)
+    page = reverse("web:change", args=[site.competition.slug, begun.number])
+    change = f"“{begun.column_title or 'mae'}” on {site.phase.name}"
+    assert change in Client().get(page).content.decode()
+    Column.objects.update(is_hidden=True)
+    shown = [user_client(who).get(page).content.decode() for who in (site.member(), site.organizer)]
+    assert [change in text for text in shown] == [False, True], "a hidden column is the organizers'"
 
 
 def test_a_proposal_for_a_version_that_is_gone_is_not_applied(site: Scenario, two: list[Submission]) -> None:
@@ -313,6 +370,19 @@ def test_a_submission_that_is_run_again_meanwhile_takes_its_scores_over_when_it_
     answer(site, {first.pk: 0.3})
     carry_on(site)
     assert ranks(site.phase.leaderboard) == [(second.team_id, 0.4), (first.team_id, 0.5)]
+
+
+def test_a_submission_that_was_cancelled_meanwhile_stays_so(site: Scenario, two: list[Submission]) -> None:
+    first, second = two
+    begun = proposal(site)
+    answer(site, {first.pk: 0.1, second.pk: 0.4})
+    carry_on(site)
+    submission_rerun(submission=first, actor="organizer:o", now=site.now)
+    submission_cancel(submission=first, actor="organizer:o", now=site.now)
+    apply(site, begun)
+    assert ranks(site.phase.leaderboard) == [(second.team_id, 0.4)]
+    first.refresh_from_db()
+    assert (first.status, first.runs.get().scores) == (State.CANCELLED, {})
 
 
 def test_a_column_that_another_phase_has_sealed_since_is_not_applied(site: Scenario, two: list[Submission]) -> None:

@@ -200,10 +200,10 @@ def test_cells_that_a_spreadsheet_would_run_are_quoted(text: str) -> None:
 
 
 def test_the_history_holds_the_scores_that_were_best_when_they_came(site: Scenario) -> None:
-    for hours, value in [(0, 0.5), (1, 0.7), (2, 0.3), (3, 0.4)]:
+    for hours, value in [(0, 0.5), (1, 0.7), (2, 0.35), (2, 0.3), (3, 0.32)]:  # two at once, as those that are migrated
         site.score(site.submit(at=site.now + timedelta(hours=hours)), value)
     best = [milestone.score.values["mae"] for milestone in reading.best_over_time(site.phase.leaderboard)]
-    assert best == [0.5, 0.3]
+    assert best == [0.5, 0.35, 0.3]
 
 
 def test_a_score_that_was_received_earlier_but_scored_later_stands_at_its_own_time(site: Scenario) -> None:

@@ -283,10 +283,14 @@ def test_a_team_is_told_nothing_of_a_hidden_board(site: Scenario) -> None:
             if hidden_text in member
         ], page
         assert "77.25" in organizer or page == pages[1]  # whose list is that of an own team
-    table = f"{reverse('web:leaderboard-csv', args=[slug, site.phase.slug])}?board=kept-back"
-    refused = user_client(site.member()).get(table)
-    assert refused.status_code == 403
-    assert "hidden this leaderboard" in refused.content.decode()
+    addresses = [
+        f"{reverse(name, args=[slug, site.phase.slug])}?board=kept-back"
+        for name in ("web:leaderboard-csv", "api:leaderboard", "api:leaderboard-csv")
+    ]
+    addresses.append(f"{reverse('web:leaderboard', args=[slug])}?phase={site.phase.slug}&board=kept-back")
+    addresses.append(reverse("web:embed", args=[slug, site.phase.slug, "kept-back"]))
+    for address in addresses:
+        assert user_client(site.member()).get(address).status_code == 404, address
 
 
 def test_final_submissions_are_chosen_at_once_from_a_list(site: Scenario) -> None:

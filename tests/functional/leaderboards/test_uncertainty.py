@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,11 +16,14 @@ from django.urls import reverse
 from django.utils.html import escape
 from numpy.typing import NDArray
 
+from competitions.catalog.changes.boards import change_board
 from competitions.catalog.models import Column, CompetitionOrganizer, Leaderboard, Phase
 from competitions.catalog.services import phase_reveal
 from competitions.disclosure.outputs import LOSSES, REPLICATES, SECRET, may_download
 from competitions.disclosure.readers import Reader
 from competitions.disclosure.receipts import disclosed_receipt
+from competitions.factsheets.models import Question
+from competitions.factsheets.services import save_question
 from competitions.leaderboards.models import BoardComparison, BoardUncertainty, Entry, EntryUncertainty, ScoreReplicates
 from competitions.leaderboards.uncertainty import refreshing
 from competitions.leaderboards.uncertainty.asking import UNCERTAINTY_JOB
@@ -259,15 +263,18 @@ def test_a_page_of_a_board_that_is_not_shown_is_refused(
     assert client.get(page_address(site)).status_code == 404
 
 
-def test_a_row_without_replicates_may_stand_anywhere_in_the_ranges_of_the_others(
+def test_a_row_without_replicates_may_stand_anywhere_in_the_ranges_of_the_others_and_a_diverged_model_is_last(
     site: Scenario, uncertain_teams: list[Team], client: Client
 ) -> None:
     first, second, third = uncertain_teams
+    diverged, values = site.join("diverged"), losses(9) * 1e22
+    score(site, float(values.mean()), losses_file(values), team=diverged)
     score(site, 0.1, None, team=site.join("silent"))
     refresh()
-    assert [entry(site, team).uncertainty.last_rank for team in (first, second, third)] == [3, 3, 4]
+    assert [entry(site, team).uncertainty.last_rank for team in (first, second, third, diverged)] == [3, 3, 4, 5]
     board = BoardUncertainty.objects.get()
-    assert (board.rows_known, board.rows_unknown) == (3, 1)
+    assert (board.rows_known, board.rows_unknown) == (4, 1)
+    assert board.foreseen_resolution == pytest.approx(0.2, abs=0.15)
     page = client.get(f"/competitions/{site.competition.slug}/leaderboard/?phase={site.phase.slug}").text
     assert "1 row came without resamples" in page
 
@@ -304,6 +311,50 @@ def test_what_does_not_belong_to_the_score_is_told_to_organizers_and_the_score_c
     assert f"Rows without an interval: {escape(BoardUncertainty.objects.get().remark)}" in page
     assert words in BoardUncertainty.objects.get().remark
     assert not EntryUncertainty.objects.exists()
+
+
+def test_words_and_answers_beside_the_scores_leave_the_intervals_as_they_are(
+    site: Scenario, uncertain_teams: list[Team]
+) -> None:
+    board, known = site.phase.leaderboard, {"key": "code", "is_public": True, "is_on_board": True}
+    Submission.objects.update(fact_sheet={"code": "x"})
+    intervals = list(EntryUncertainty.objects.order_by("pk").values())
+    replicates = list(ScoreReplicates.objects.order_by("pk").values_list("pk", "score"))
+
+    def after(change: Callable[[], object]) -> list[object]:
+        """The answers on the board after the change."""
+        version = Leaderboard.objects.get(pk=board.pk).version
+        change()
+        assert Leaderboard.objects.get(pk=board.pk).version > version, "its pages are drawn anew"
+        assert list(EntryUncertainty.objects.order_by("pk").values()) == intervals
+        assert list(ScoreReplicates.objects.order_by("pk").values_list("pk", "score")) == replicates
+        return [entry.values.get("fact:code") for entry in board.entries.all()]
+
+    question = Question(competition=site.competition, title="Code", **known)
+    assert after(lambda: save_question(question)) == ["x"] * 3
+    question.help_text = "Where it is."
+    assert after(lambda: save_question(question)) == ["x"] * 3
+    question.is_on_board = False
+    assert after(lambda: save_question(question)) == [None] * 3
+    column = board.columns.get()
+    column.title = "Error"
+    assert after(lambda: change_board(board, [column], now=site.now)) == [None] * 3
+    assert board.columns.get().title == "Error"
+
+
+def test_what_an_earlier_attempt_left_is_not_read(site: Scenario) -> None:
+    values = losses(1)
+    replicates = replicates_file(np.random.default_rng(0).normal(values.mean(), 0.05, 1000))
+    run = score(site, float(values.mean()), replicates, name=REPLICATES).runs.get()
+    RunOutput.objects.create(run=run, attempt=run.attempt + 1, name=LOSSES, file=store_bytes(losses_file(values)))
+    refresh()
+    assert ScoreReplicates.objects.get().stream == "test"
+
+
+def test_a_stream_is_kept_without_control_characters(site: Scenario) -> None:
+    score(site, 0.5, replicates_file(np.full(300, 0.5), stream="te\0st\nset"), name=REPLICATES)
+    refresh()
+    assert ScoreReplicates.objects.get().stream == "te st set"
 
 
 def test_a_share_of_1_has_an_interval_too(site: Scenario) -> None:

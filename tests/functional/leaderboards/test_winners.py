@@ -13,13 +13,15 @@ from django.urls import reverse
 
 from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.services import phase_reveal
-from competitions.leaderboards.models import Entry, EntryUncertainty
+from competitions.leaderboards.models import Entry, EntryUncertainty, Score
 from competitions.resources.storage import store_bytes
 from competitions.runs.leases import reports
 from competitions.runs.models import Run, RunOutput
 from competitions.submissions.models import Submission
 from competitions.submissions.quota import allowances
 from competitions.submissions.states import Kind
+from competitions.teams.models import Registration
+from competitions.teams.refusals import RegistrationDenied
 from competitions.winners import refusals, services
 from competitions.winners.comparison import CannotCompare, compare, read_predictions
 from competitions.winners.models import NEXT, Lane, Place, PlaceEvent, State
@@ -33,6 +35,7 @@ from tests.shared_rows import shared
 
 OFFICIAL = FILE_NAME.replace("test-dev", "test-challenge")
 COMMIT = "0123abcd" * 5
+OF_A_ROW = ("phase", "team", "submitted_by", "kind", "file", "file_name", "received_at", "created_at", "status")
 
 
 @shared
@@ -126,6 +129,25 @@ def test_the_best_are_invited_in_order_with_a_mail_and_a_deadline(
         services.invite_next(lane=lane, actor="test", now=site.now)
 
 
+def test_a_team_with_many_rows_does_not_hide_the_others(site: Scenario, lane: Lane) -> None:
+    best = Entry.objects.get(leaderboard=lane.leaderboard, team__name="aa")
+    scores = Score.objects.bulk_create(
+        Score(leaderboard=lane.leaderboard, submission=submission, team=best.team, rank_value=0.1, received_at=site.now)
+        for submission in Submission.objects.bulk_create(
+            Submission(**{name: getattr(best.score.submission, name) for name in OF_A_ROW}) for _ in range(45)
+        )
+    )
+    shown = {"achieved_at": site.now, "last_at": site.now, "submissions": 46, "rank_value": 0.1}
+    Entry.objects.bulk_create(
+        Entry(leaderboard=lane.leaderboard, team=best.team, score=score, **shown) for score in scores
+    )
+    assert invited(site, lane).team.name == "aa"
+    Lane.objects.update(top=2)
+    lane.refresh_from_db()
+    second = invited(site, lane)
+    assert (second.team.name, second.rank) == ("bb", 47)
+
+
 def test_nobody_is_invited_before_the_close_or_the_reveal(site: Scenario) -> None:
     lane = Lane.objects.create(leaderboard=site.phase.leaderboard)
     with refuses(refusals.NOT_REVEALED_YET):
@@ -139,6 +161,11 @@ def test_nobody_is_invited_before_the_close_or_the_reveal(site: Scenario) -> Non
 
 def test_when_a_team_steps_back_or_fails_the_next_one_is_invited(site: Scenario, lane: Lane) -> None:
     first = invited(site, lane)
+    registrations = Registration.objects.filter(user=site.member(first.team))
+    registrations.update(state=Registration.State.DENIED)
+    with pytest.raises(RegistrationDenied):
+        services.place_decline(key=first.key, by=site.member(first.team), now=site.now)
+    registrations.update(state=Registration.State.APPROVED)
     services.place_decline(key=first.key, by=site.member(first.team), now=site.now)
     second = lane.places.get(state=State.INVITED)
     services.place_fail(key=second.key, reason="no code", actor="test", now=site.now)
@@ -418,7 +445,7 @@ def test_a_zip_that_cannot_be_read_is_said_and_stops_nothing(db: None) -> None:
 def test_winners_of_a_hidden_board_are_for_organizers_alone(site: Scenario, lane: Lane) -> None:
     Leaderboard.objects.filter(pk=lane.leaderboard_id).update(is_hidden=True)
     url = reverse("web:winners", args=[site.competition.slug, site.sealed.slug, "main"])
-    assert [user_client(who).get(url).status_code for who in (site.member(), site.organizer)] == [403, 200]
+    assert [user_client(who).get(url).status_code for who in (site.member(), site.organizer)] == [404, 200]
 
 
 def test_an_invited_captain_sees_it_on_home_team_and_submissions(site: Scenario, lane: Lane) -> None:

@@ -75,6 +75,9 @@ def test_a_code_competition_is_built_from_the_example_and_published(code: Guided
     competition.refresh_from_db()
     assert not competition.is_published, "the trial has not been scored"
     code.score_trial(accuracy=0.5)
+    assert code.client.post(f"/host/{code.draft.key}/review/publish/", {"when": "later"}).status_code == 422
+    competition.refresh_from_db()
+    assert not competition.is_published, "nobody knows what that means"
     code.client.post(f"/host/{code.draft.key}/review/publish/")
     competition.refresh_from_db()
     assert (competition.is_published, competition.is_trial) == (True, False)

@@ -9,11 +9,13 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from competitions.catalog.models import CompetitionOrganizer, Proposal
+from competitions.catalog.models import CompetitionOrganizer, Proposal, Task
 from competitions.leaderboards.rescoring import jobs, services
 from competitions.leaderboards.rescoring.services import PROPOSAL_JOB
+from competitions.notifications.models import Notification
 from competitions.runs.leases import reports
 from competitions.runs.models import Rescoring
+from competitions.submissions.models import Dataset, Submission
 from tests.answers import read_result
 from tests.background import run_background
 from tests.permissions import user_client
@@ -63,12 +65,17 @@ def organizer(site: Scenario) -> Organizer:
 def test_a_proposal_from_its_file_to_what_everybody_reads(organizer: Organizer) -> None:
     site = organizer.site
     task = site.phase.tasks.get()
+    joined = Task.objects.create(competition=site.competition, name="Mine", scoring_program=task.scoring_program)
+    first = Submission.objects.order_by("pk")[0]
+    Dataset.objects.create(submission=first, task=joined, name="Ours", joined_at=site.now)
+    assert "still scores" not in organizer.page()
     sent = SimpleUploadedFile("scoring.zip", PROGRAM)
     url = organizer.url("proposal-file", task.pk, "scoring_program")
     assert organizer.client.post(url, {"file": sent}).headers["Location"] == organizer.url()
     page = organizer.page()
     assert "Proposed: scoring.zip" in page
     assert "2 submissions in 2 runs" in page
+    assert "still scores 1 dataset" in page
     organizer.act(
         "settings", title="Right labels", reason="Two were swapped.", queue=site.queue.pk, column_sorting="asc"
     )
@@ -98,6 +105,10 @@ def test_a_proposal_from_its_file_to_what_everybody_reads(organizer: Organizer) 
     assert "Two were swapped." in read
     assert "First is second; it was first." in read
     assert "Look at the second." not in read
+    assert "still scores 1 dataset" in read
+    joined.refresh_from_db()
+    assert joined.scoring_program_id != site.phase.tasks.get().scoring_program_id
+    assert "keep their scores" in Notification.objects.filter(event__startswith="proposal-")[0].text
     assert public in Client().get(reverse("web:changes", args=[site.competition.slug])).text
     assert (
         reverse("web:changes", args=[site.competition.slug])

@@ -168,9 +168,10 @@ def test_organizers_come_by_name_or_address_and_the_last_one_stays(site: Scenari
     assert not invitations_to(guest).exists()
     saved(site, user_client(guest), {"action": "remove", "organizer": site.organizer.username}, "organizers/")
     assert organizer.get(address(site)).status_code == 404
+    CompetitionOrganizer.objects.create(competition=site.competition, user=person(is_active=False))
     assert "at least one organizer" in saved(
         site, user_client(guest), {"action": "remove", "organizer": guest.username}, "organizers/"
-    )
+    ), "who may not sign in does not count"
 
 
 def answered(guest: User, answer: str) -> str:
@@ -200,6 +201,13 @@ def test_an_invitation_ends_when_it_is_taken_back_and_with_the_rights_of_who_sen
     assert invitations_to(late).exists()
     Block.objects.create(by=second, person=site.organizer, created_at=site.now)
     assert not invitations_to(second).exists()
+    blocking, heard = person(), len(mail.outbox)
+    Block.objects.create(by=blocking, person=site.organizer, created_at=site.now)
+    assert "was asked" in saved(site, organizer, {"action": "add", "person": blocking.username}, "organizers/")
+    run_background()
+    assert blocking.email not in [to for message in mail.outbox[heard:] for to in message.to], (
+        "who blocks hears nothing"
+    )
     administrator = user_client(person(is_staff=True, is_superuser=True))
     saved(site, administrator, {"action": "add", "person": second.username}, "organizers/")
     assert user_client(second).get(address(site)).status_code == 200, "administrators ask nobody"

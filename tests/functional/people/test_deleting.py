@@ -7,6 +7,7 @@ import re
 from datetime import timedelta
 from typing import Any
 
+import pytest
 import time_machine
 from allauth.account.models import EmailAddress
 from django.core import mail
@@ -22,6 +23,7 @@ from competitions.discussions.models import Post, Subscription
 from competitions.leaderboards.sealing import commit_closed_boards
 from competitions.organize.drafts import draft_begin
 from competitions.organize.models import CompetitionDraft
+from competitions.people import deleting
 from competitions.people.deleting import (
     HAND_OVER_FIRST,
     WAITING_TIME,
@@ -78,7 +80,9 @@ def test_the_page_asks_for_the_password_again(site: Scenario) -> None:
     assert not AccountDeletion.objects.exists()
 
 
-def test_who_leads_hands_over_first_also_when_it_changed_meanwhile(site: Scenario) -> None:
+def test_who_leads_hands_over_first_also_when_it_changed_meanwhile(
+    site: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
     captain, second = site.member(), person()
     User.objects.filter(pk=site.organizer.pk).update(is_superuser=True)
     site.organizer.refresh_from_db()
@@ -91,6 +95,9 @@ def test_who_leads_hands_over_first_also_when_it_changed_meanwhile(site: Scenari
     mails = len(mail.outbox)
     assert deletions_perform(now=site.now + 2 * WAITING_TIME) == 0
     assert len(mail.outbox) == mails, "they are told once"
+    monkeypatch.setattr(deleting, "DELETED_AT_ONCE", 1)
+    end(second_wish := person(), site)
+    assert not User.objects.get(pk=second_wish.pk).is_active, "whoever is held up holds up nobody else"
     assert f"captain of “{site.team}”" in user_client(captain).get(reverse("web:account-delete")).content.decode()
     Team.objects.filter(pk=site.team.pk).update(captain=second)
     assert deletions_perform(now=site.now + 2 * WAITING_TIME) == 1

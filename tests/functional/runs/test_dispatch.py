@@ -232,7 +232,7 @@ def test_participants_and_organizers_faults_are_final_at_the_first_attempt(site:
     submission = site.answer(site.submit(kind=Kind.CODE), failed(reason))
     assert (submission.status, submission.reason) == (State.FAILED, reason)
     assert submission.is_charged == REASONS[reason].charged
-    assert not hasattr(submission, "score")
+    assert not submission.scores.exists()
 
 
 def test_what_waits_is_cancelled_at_once_and_costs_nothing(site: Scenario) -> None:

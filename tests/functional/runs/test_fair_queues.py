@@ -252,7 +252,7 @@ def test_a_claim_that_is_sent_twice_gets_the_same_run_and_late_copies_nothing(si
 
 
 def test_an_image_that_the_queue_forbids_is_named_and_charged_to_nobody(site: Scenario) -> None:
-    site.queue.allowed_images = "podium/*\nregistry.example.org/gap:*"
+    site.queue.allowed_images = "\n".join(["podium/*", *(f"registry{n}.example.org/gap:*" for n in range(80))])
     site.queue.save()
     site.phase.docker_image = "evil/miner:latest"
     site.phase.save()
@@ -270,6 +270,7 @@ def test_an_image_that_the_queue_forbids_is_named_and_charged_to_nobody(site: Sc
         "image_forbidden",
     )
     assert "evil/miner:latest is not allowed on the queue" in refused.detail
+    assert refused.detail.endswith("registry3.example.org/gap:* and 76 more.")
 
 
 def test_a_drained_worker_gets_nothing(site: Scenario) -> None:

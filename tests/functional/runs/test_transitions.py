@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 
 from competitions.runs.models import Run, RunEvent, TeamTurn
-from competitions.runs.transitions import NEXT, IllegalMove, run_move, run_reopen, submission_status
+from competitions.runs.transitions import NEXT, IllegalMove, run_fail, run_move, run_reopen, submission_status
 from competitions.submissions.models import Submission
 from competitions.submissions.signals import submission_settled
 from competitions.submissions.states import FINAL, HELD, Reason, State
@@ -98,6 +98,13 @@ def test_a_move_is_on_record(site: Scenario) -> None:
     event = RunEvent.objects.latest("pk")
     assert (event.run, event.attempt, event.source, event.target) == (run, 1, State.QUEUED, State.CANCELLED)
     assert (event.actor, event.note, event.at) == ("test", "x" * 1000, site.now)
+
+
+def test_words_of_a_failure_fit_their_column(site: Scenario) -> None:
+    run = waiting(site)
+    assert run_fail(run, actor="test", now=site.now, reason=Reason.SETUP_ERROR, code="long", detail="x" * 2000)
+    run.refresh_from_db()
+    assert run.detail == "x" * 1000
 
 
 def test_only_a_held_run_has_a_lease(site: Scenario) -> None:

@@ -11,6 +11,9 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from audit.models import AuditEntry
+from competitions.catalog.models import Column
+from competitions.leaderboards.ranking.fact_columns import SOURCE
+from competitions.leaderboards.services import board_rebuild
 from competitions.runs.models import Run
 from competitions.submissions.annotations import annotations_edit, read_annotations
 from competitions.submissions.models import Submission
@@ -132,6 +135,19 @@ def test_commit_and_link_stand_on_the_board_and_tags_do_not(site: Scenario) -> N
     )
     annotate(site, submission, commit="", link="")
     assert LINK not in Client().get(page).content.decode()
+
+
+def test_a_row_with_an_average_rank_keeps_it_when_commit_and_link_change(site: Scenario) -> None:
+    submission, board = site.score(site.submit(), 0.5), site.phase.leaderboards.get()
+    board.columns.update(is_primary=False)
+    described = {"computation": "avg_rank", "sources": ["mae"], "sorting": "asc", "is_primary": True}
+    Column.objects.create(leaderboard=board, key="rank", title="Rank", kind="computed", **described)
+    board_rebuild(board)
+    annotate(site, submission)
+    entry = board.entries.get()
+    assert (entry.values["rank"], entry.values[SOURCE]) == (1.0, {"commit": COMMIT, "link": LINK})
+    annotate(site, submission, commit="", link="")
+    assert board.entries.get().values == {key: value for key, value in entry.values.items() if key != SOURCE}
 
 
 def test_organizers_may_remove_commit_and_link_and_write_none(site: Scenario) -> None:

@@ -273,6 +273,14 @@ def test_an_edited_answer_and_a_changed_question_show_on_the_board(inquiry: Scen
     url = reverse("organize:question", args=[inquiry.competition.slug, "fact-sheet", question.pk])
     assert save_form(user_client(inquiry.organizer), url, is_on_board=None).status_code == 302
     assert "fact:method" not in board.entries.get().values
+    waiting = sent(inquiry)
+    question.kind, question.is_on_board = "number", True
+    save_question(question)
+    inquiry.score(waiting, 0.4)
+    other = inquiry.member(inquiry.join())
+    inquiry.score(sent(inquiry, ANSWERS | {"method": "7"}, user=other), 0.5)
+    rows = reading.board_page(board, sort="fact:method").rows
+    assert [row.entry.values.get("fact:method") for row in rows] == [7, None], "a word is no number"
 
 
 def test_boards_are_made_again_for_the_questions_that_concern_them_alone(inquiry: Scenario) -> None:

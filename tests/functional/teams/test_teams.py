@@ -14,6 +14,7 @@ from competitions.catalog.models import Competition
 from competitions.catalog.organizers import UNKNOWN_ACCOUNT, organizer_add
 from competitions.catalog.services import rules_publish
 from competitions.environments.models import EnvironmentFile
+from competitions.environments.services import own_environment_file_remove
 from competitions.leaderboards.picks import pick_add
 from competitions.notifications.mails import notifications_mail
 from competitions.notifications.models import Kind, Notification
@@ -23,6 +24,7 @@ from competitions.submissions.models import Submission
 from competitions.submissions.services import team_disqualify, team_reinstate
 from competitions.teams import refusals, services
 from competitions.teams.links import link_make
+from competitions.teams.merging import merge_accept, merge_propose
 from competitions.teams.models import Invitation, Membership, Registration, Team
 from competitions.webhooks.services import webhook_create
 from tests.permissions import user_client
@@ -173,14 +175,31 @@ def test_only_the_captain_invites_renames_and_hands_over(site: Scenario) -> None
     with refuses(refusals.NOT_CAPTAIN):
         services.captain_hand_over(team=site.team, by=user, to=user)
     services.captain_hand_over(team=site.team, by=site.team.captain, to=user)
-    services.team_rename(team=Team.objects.get(pk=site.team.pk), by=user, name="Mine now")
-    assert Team.objects.get(pk=site.team.pk).name == "Mine now"
+    shown = Team.objects.get(pk=site.team.pk)
+    Team.objects.filter(pk=site.team.pk).update(is_baseline=True)  # by an administrator, meanwhile
+    services.team_rename(team=shown, by=user, name="Mine now")
+    renamed = Team.objects.get(pk=site.team.pk)
+    assert (renamed.name, renamed.is_baseline) == ("Mine now", True)
 
 
 def test_who_was_denied_does_nothing_more_in_the_name_of_the_team(site: Scenario) -> None:
+    Competition.objects.update(max_team_size=9)
     invitation, mate = invited(site)
     services.invitation_accept(invitation=invitation, by=mate, now=site.now)
     captain, now = site.team.captain, site.now
+    (later, guest), other = invited(site), site.join("Others")
+    proposal = merge_propose(team=site.team, by=captain, other_name="Others", now=now)
+    weights = EnvironmentFile.objects.create(
+        team=site.team,
+        kind="weights",
+        name="w",
+        version=1,
+        file_name="w",
+        size_bytes=7,
+        uploaded_by=mate,
+        created_at=now,
+        last_used_at=now,
+    )
     own, theirs = site.submit(), site.submit()
     Submission.objects.filter(pk=theirs.pk).update(submitted_by=mate)
     theirs.refresh_from_db()
@@ -199,12 +218,18 @@ def test_who_was_denied_does_nothing_more_in_the_name_of_the_team(site: Scenario
         lambda: webhook_create(
             competition=site.competition, team=site.team, by=captain, url="https://x.example/", kinds=[], now=now
         ),
+        lambda: own_environment_file_remove(file=weights, by=captain),
     ]
     for act in acts:
         with pytest.raises(refusals.RegistrationDenied):
             act()
+    with refuses(refusals.CAPTAIN_DENIED, match="Another captain can invite you"):
+        services.invitation_accept(invitation=later, by=guest, now=now)
+    with refuses(refusals.CAPTAIN_DENIED):
+        merge_accept(proposal=proposal, by=other.captain, now=now)
     submission_cancel_by(submission=own, by=captain, now=now)
     services.captain_hand_over(team=site.team, by=captain, to=mate)
+    services.invitation_accept(invitation=later, by=guest, now=now)
     services.team_rename(team=Team.objects.get(pk=site.team.pk), by=mate, name="Without spam")
     submission_cancel_by(submission=theirs, by=mate, now=now)
 

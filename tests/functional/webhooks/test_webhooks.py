@@ -23,8 +23,9 @@ from competitions.catalog.organizers import organizer_remove
 from competitions.catalog.texts.announcements import announcement_save, announcement_withdraw
 from competitions.notifications.models import CHOSEN_KINDS, TEAM_KINDS, Kind
 from competitions.notifications.services import notify_person
+from competitions.teams import services as teams
 from competitions.teams.merging import merge_accept, merge_propose
-from competitions.teams.models import Team
+from competitions.teams.models import Registration, Team
 from competitions.webhooks import services
 from competitions.webhooks.delivering import PAUSES
 from competitions.webhooks.models import Webhook, WebhookMessage
@@ -149,7 +150,34 @@ def test_what_an_organizer_had_sent_ends_with_their_rights(site: Scenario) -> No
     organizer_remove(organizer=CompetitionOrganizer.objects.exclude(pk=role.pk).get())
     announce(site)
     assert set(WebhookMessage.objects.values_list("webhook", flat=True)) == {own.pk, of_successor.pk}
-    webhook_resume(webhook=theirs)
+    webhook_resume(webhook=theirs, by=successor)
+    announce(site, "More")
+    assert theirs.messages.count() == 1, "the others may want it all the same"
+
+
+@pytest.mark.parametrize("end", ["leaves", "is denied"])
+def test_what_a_member_had_sent_ends_with_their_part_in_the_team(site: Scenario, end: str) -> None:
+    mate = person()
+    teams.register(user=mate, competition=site.competition, rules_version=1, now=site.now)
+    invitation = teams.invite(team=site.team, by=site.team.captain, person=mate.username, now=site.now)
+    teams.invitation_accept(invitation=invitation, by=mate, now=site.now)
+    theirs, of_captain = (
+        webhook_create(
+            competition=site.competition, team=site.team, by=by, url=f"https://{by}.example/", kinds=[], now=site.now
+        )
+        for by in (mate, site.team.captain)
+    )
+    if end == "leaves":
+        teams.team_leave(team=site.team, by=mate)
+    else:
+        registration = Registration.objects.get(user=mate)
+        teams.registration_decide(registration=registration, approve=False, by=site.organizer, now=site.now)
+    announce(site)
+    assert set(WebhookMessage.objects.values_list("webhook", flat=True)) == {of_captain.pk}
+    client = user_client(mate)
+    assert client.get(f"/webhooks/{of_captain.key}/").status_code == (404 if end == "leaves" else 403)
+    assert client.post(f"/webhooks/{of_captain.key}/delete/").status_code == (404 if end == "leaves" else 403)
+    webhook_resume(webhook=theirs, by=site.team.captain)
     announce(site, "More")
     assert theirs.messages.count() == 1, "the others may want it all the same"
 

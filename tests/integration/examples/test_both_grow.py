@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from django.urls import reverse
 
 from accounts.models import User
 from competitions.catalog.sealed_keys import score_columns
-from competitions.leaderboards.growing.joining import datasets_join
+from competitions.leaderboards.growing.joining import JOINING_JOB, datasets_join
 from competitions.leaderboards.growing.missing_runs import boards_fill, datasets_begin_to_count
 from competitions.leaderboards.models import Entry
 from competitions.runs import dispatch
@@ -23,6 +24,7 @@ from competitions.teams.services import register, team_create
 from examples import both_grow_small
 from examples.both_grow_small import bundle as both
 from tests.answers import read_result
+from tests.background import run_background
 from tests.integration.examples.test_benchmarks_run import (  # noqa: F401  # its fixtures
     Make,
     Site,
@@ -68,10 +70,12 @@ def run_all(site: Site) -> list[str]:
 
 
 def settle(site: Site) -> None:
-    while datasets_join(now=site.now) + boards_fill(now=site.now) + datasets_begin_to_count(now=site.now) or run_all(
-        site
-    ):
-        pass
+    while _reconcile(site.now) or run_all(site):
+        run_background(at=site.now, only=JOINING_JOB)
+
+
+def _reconcile(now: datetime) -> int:
+    return datasets_join(now=now) + boards_fill(now=now) + datasets_begin_to_count(now=now)
 
 
 @pytest.fixture

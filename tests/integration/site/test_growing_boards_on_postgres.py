@@ -20,6 +20,7 @@ from competitions.submissions import datasets
 from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.services import NewSubmission, submission_create, submission_disqualify
 from competitions.submissions.states import Kind, State
+from core.background import jobs
 from tests.growing import DATASET, grow, joined, order, settle, submit_code, submit_dataset, work
 from tests.integration.site.test_races_on_postgres import at_once, gap_before_writing, without_row_locks
 from tests.scenario import Scenario, scenario, zip_bytes
@@ -85,10 +86,16 @@ def test_the_last_place_is_given_to_one_dataset(site: Scenario, lock: bool, monk
 
 
 def test_a_dataset_joins_once_however_many_reconcilers_find_it(site: Scenario) -> None:
-    submit_dataset(site)
+    submission = submit_dataset(site)
     work(site, {})
     outcomes = at_once(6, lambda number: str(joining.datasets_join(now=timezone.now())))
     assert outcomes == Counter({"0": 5, "1": 1})
+
+    def join(number: int) -> None:
+        jobs.perform(joining.JOINING_JOB, submission.pk)
+
+    at_once(3, join)
+    assert Dataset.objects.get().submission == submission
 
 
 def test_one_team_takes_its_last_place_for_a_dataset_once(site: Scenario) -> None:

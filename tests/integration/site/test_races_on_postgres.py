@@ -26,7 +26,8 @@ from accounts.models import Scope, token_create
 from competitions.bundles.models import CompetitionPush
 from competitions.bundles.pushing.document import LiveDocument
 from competitions.bundles.pushing.jobs import push_agree, push_begin, push_perform
-from competitions.catalog.models import Competition, Leaderboard, Phase, SealedKey
+from competitions.catalog.models import Competition, CompetitionOrganizer, Leaderboard, Phase, SealedKey
+from competitions.catalog.organizers import organizer_remove
 from competitions.catalog.sealed_keys import sealed_keys_record
 from competitions.catalog.services import phase_reveal
 from competitions.compute import wakeups
@@ -42,6 +43,8 @@ from competitions.leaderboards.models import Commitment, Entry, Pick
 from competitions.leaderboards.picks import pick_add
 from competitions.leaderboards.ranking.rules import Rule
 from competitions.leaderboards.sealing import commit_closed_boards
+from competitions.organize.inviting import invitation_accept, organizer_invite
+from competitions.organize.models import OrganizerInvitation
 from competitions.people import deleting
 from competitions.people.models import AccountDeletion
 from competitions.resources import uploads
@@ -223,6 +226,25 @@ def test_no_run_is_handed_out_twice(site: Scenario) -> None:
             pass
     assert sum(outcomes.values()) == 12
     assert RunEvent.objects.filter(target=State.LEASED).count() == 8
+
+
+@pytest.mark.parametrize("lock", [True, False], ids=["locked", "control: the race is real"])
+def test_two_claims_at_once_keep_to_a_teams_runs_in_flight(
+    site: Scenario, monkeypatch: pytest.MonkeyPatch, lock: bool
+) -> None:
+    site.queue.max_in_flight_per_team = 1
+    site.queue.save()
+    site.submit(), site.submit()
+    workers = [site.worker(), site.worker()]
+
+    def claim(worker: ComputeWorker) -> str:
+        run = dispatch.run_claim(worker=worker, free_gpus=0, now=site.now)
+        return "nothing" if run is None else "a run"
+
+    if not lock:
+        monkeypatch.setattr(dispatch, "Queue", mock.Mock())
+    outcomes = meet(monkeypatch, (dispatch, "take_turn"), lambda: claim(workers[0]), lambda: claim(workers[1]))
+    assert outcomes == ({"a run": 1, "nothing": 1} if lock else {"a run": 2})
 
 
 def test_runs_of_two_priorities_are_claimed_and_given_back_at_once(site: Scenario) -> None:
@@ -631,6 +653,24 @@ def test_nobody_joins_a_team_whose_captains_account_is_about_to_end(
     )
     assert outcomes == {"accepted": 1, "invitation_link_over": 1}
     assert not site.team.members.exists()
+
+
+@pytest.mark.parametrize("lock", [True, False], ids=["locked", "control: the race is real"])
+def test_nobody_accepts_the_invitation_of_an_organizer_who_is_being_removed(
+    site: Scenario, monkeypatch: pytest.MonkeyPatch, lock: bool
+) -> None:
+    inviting = CompetitionOrganizer.objects.create(competition=site.competition, user=person())
+    guest = person()
+    organizer_invite(competition=site.competition, person=guest.username, by=inviting.user, now=site.now)
+    invitation = OrganizerInvitation.objects.get()
+    with contextlib.nullcontext() if lock else without_row_locks():
+        outcomes = meet(
+            monkeypatch,
+            (CompetitionOrganizer, "delete"),
+            lambda: organizer_remove(organizer=inviting),
+            lambda: invitation_accept(invitation=invitation, by=guest),
+        )
+    assert outcomes == ({"accepted": 1, "no_longer_asked": 1} if lock else {"accepted": 2})
 
 
 def test_uploads_that_begin_at_once_keep_to_the_limit_of_an_hour(

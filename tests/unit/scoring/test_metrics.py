@@ -110,7 +110,7 @@ def test_a_mean_over_groups_leaves_out_groups_without_a_value() -> None:
     assert mean_over_groups(METRICS["roc_auc"], rows) == 1.0
 
 
-@pytest.mark.parametrize("given", [{"k": 0}, {"k": 1.5}, {"k": math.nan}, {"k": True}, {"n": 3}])
+@pytest.mark.parametrize("given", [{"k": 0}, {"k": 1.5}, {"k": math.nan}, {"k": 10**400}, {"k": True}, {"n": 3}])
 def test_a_wrong_parameter_is_named(given: dict[str, float]) -> None:
     with pytest.raises(ScoringInputError, match=f"^{next(iter(given))}: "):
         METRICS["map_at_k"].settings(given)
@@ -119,6 +119,14 @@ def test_a_wrong_parameter_is_named(given: dict[str, float]) -> None:
 def test_one_class_alone_has_no_roc_auc() -> None:
     with pytest.raises(ScoringInputError, match="only one of the two classes"):
         METRICS["roc_auc"].score(Rows(np.ones(3), np.ones(3)))
+
+
+@pytest.mark.parametrize("name", ["r_squared", "explained_variance", "pearson", "concordance_correlation"])
+def test_a_constant_truth_has_no_score_although_its_mean_is_rounded(name: str) -> None:
+    truth = np.full(3, 0.1)
+    assert truth.mean() != 0.1
+    with pytest.raises(ScoringInputError, match="values are equal"):
+        METRICS[name].score(Rows(truth, truth))
 
 
 @pytest.mark.parametrize("exponent", [1020, 530, 500, -500, -530, -1000])

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from scoring.errors import ScoringInputError
-from scoring.forecasts import expected_rank_change
+from scoring.forecasts import chances_of_top, expected_rank_change
 from scoring.metrics import metric
 from scoring.metrics.metric import Metric, Rows
 from scoring.replicates import Deadline, Resampling, replicate_scores
@@ -205,6 +205,38 @@ def test_resamples_without_a_value_compare_nobody_and_leave_the_intervals_of_oth
     holed[1, ::3] = np.nan
     assert standings(scores, holed, direction="min").low[0] == standings(scores, replicates, direction="min").low[0]
     assert np.isfinite(standings(scores, holed, direction="min").low).all()
+
+
+@pytest.mark.parametrize("shared", [0, 1, 99, 100])
+def test_too_few_resamples_that_all_entries_have_a_value_on_tell_nobody_apart(shared: int) -> None:
+    scores = np.array([0.1, 0.101, 0.102, 0.3])
+    replicates = scores[:, None] + RNG(0).normal(0, 0.01, (4, 1000))
+    replicates[0, : 500 - shared] = np.nan
+    replicates[1, 500:] = np.nan
+    board = standings(scores, replicates, direction="min")
+    chances = chances_of_top(scores, replicates, direction="min", top=2)
+    if shared < 100:
+        assert (board.tier.max(), board.first_rank.max(), board.last_rank.min()) == (1, 1, 4)
+        assert np.isnan([board.resolution, *board.beats_above, *chances]).all()
+        assert not board.surely_beats.any()
+    else:
+        assert board.tier.tolist() == [1, 1, 1, 2]
+        assert chances[3] == 0
+    assert np.isfinite(board.low).all()
+
+
+@pytest.mark.parametrize("size", [1e-110, 1e-25, 1e22, 1e200])
+def test_a_huge_or_tiny_score_has_an_interval_and_leaves_those_of_others(size: float) -> None:
+    scores, replicates = make_board(RNG(0).normal(5, 1, (3, 50)))
+    low, high = intervals(scores, replicates)
+    replicates[1] *= size
+    replicates[1, 7] = np.inf
+    precision = np.float32 if 1e-38 < size < 1e38 else np.float64
+    others = intervals(scores * [1, size, 1], replicates.astype(precision))
+    for ends, expected in zip(others, (low, high), strict=True):
+        assert ends / [1, size, 1] == pytest.approx(expected, rel=0.01)
+    if precision is np.float32:
+        assert standings(scores * [1, size, 1], replicates.astype(precision), direction="min").tier[1] in (1, 2)
 
 
 def test_a_constant_score_has_an_interval_of_no_width_and_wilsons_has_one() -> None:

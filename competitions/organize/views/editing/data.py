@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 from django.contrib import messages
+from django.db.models import OuterRef, Subquery
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
@@ -148,8 +149,9 @@ def solution_rows(competition: Competition) -> list[SolutionRow]:
     """Every solution of the competition, in a few queries for any number of them."""
     solutions = list(competition.solutions.select_related("resource__file").prefetch_related("tasks"))
     phases = list(competition.phases.prefetch_related("tasks").order_by("index", "pk")) if solutions else []
-    runs = Submission.objects.filter(solution__in=solutions).order_by("pk") if solutions else []
-    latest = {submission.solution_id: submission for submission in runs}
+    own = Submission.objects.filter(solution=OuterRef("pk")).order_by("-pk").values("pk")[:1]
+    newest = competition.solutions.order_by().annotate(newest=Subquery(own)).values("newest")
+    latest = {submission.solution_id: submission for submission in Submission.objects.filter(pk__in=newest)}
     return [
         SolutionRow(
             solution,

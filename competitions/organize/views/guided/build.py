@@ -21,7 +21,7 @@ from competitions.leaderboards.reading.uncertainty import foreseen_differences
 from competitions.leaderboards.uncertainty.asking import waiting_boards
 from competitions.organize.answers import ScoreOnScale
 from competitions.organize.building.jobs import build_request, draft_publish, draft_ready
-from competitions.organize.forms import PlanForm
+from competitions.organize.forms import PlanForm, PublishForm
 from competitions.organize.models import CompetitionDraft
 from competitions.organize.steps.paths import first_open, step_rail
 from competitions.organize.steps.table.columns import column_shapes
@@ -140,12 +140,13 @@ def review(request: HttpRequest, key: UUID) -> HttpResponse:
 def publish(request: HttpRequest, key: UUID) -> HttpResponse:
     """Show the competition to everybody, now or at an instant."""
     draft = own_draft(request, key)
-    if request.POST.get("when") == "planned":
+    when = cleaned(PublishForm(request.POST))["when"]
+    if when == "planned":
         at = cleaned(PlanForm(request.POST))["at"]
         publication_plan(draft_ready(draft), at=at, now=timezone.now())
         messages.success(request, f"“{draft.title}” will be published at {at:%Y-%m-%d %H:%M} UTC. You will get a mail.")
         return redirect("organize:review", draft.key)
-    if request.POST.get("when") == "cancel" and draft.competition:
+    if when == "cancel" and draft.competition:
         publication_cancel(draft.competition)
         messages.success(request, f"“{draft.title}” stays a draft until you publish it.")
         return redirect("organize:review", draft.key)

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods
 from accounts.views import open_page, person
 from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.services import phase_reveal
-from competitions.disclosure.scores import board_refusal, may_see_manifest, may_see_scores
+from competitions.disclosure.scores import SEALED, may_see_manifest, may_see_scores
 from competitions.leaderboards.commitment import board_amend, commitment_manifest
 from competitions.leaderboards.models import RankChange
 from competitions.leaderboards.reading.board import board_page
@@ -38,7 +38,7 @@ def manifest(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -
     if commitment is None:
         raise Http404
     if not may_see_manifest(visited.reader, board):
-        raise board_refusal(board)
+        raise SEALED(board=board)
     name = f"{slug}-{phase_slug}-{board_key}-manifest.json"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return HttpResponse(

@@ -198,9 +198,9 @@ def report(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     visited = discussion_visit(request, slug)
     post = read_post(visited, pk)
     may_send(request, slug)
-    form = forms.ReasonForm(request.POST or None)
+    form = forms.ReasonForm()
     if request.method == "POST":
-        values = cleaned(form)
+        values = cleaned(forms.ReasonForm(request.POST))
         is_new = post_report(post=post, by=person(request), text=values["text"], now=timezone.now())
         messages.success(request, "The organizers look at it." if is_new else "You have reported it already.")
         return redirect(post_path(post))

@@ -8,6 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from competitions.catalog.models import Competition, Leaderboard, Phase
+from competitions.leaderboards.growing.joining import JOINING_JOB
 from competitions.leaderboards.growing.missing_runs import cells_queue
 from competitions.leaderboards.models import Entry
 from competitions.leaderboards.services import board_rebuild
@@ -20,6 +21,7 @@ from competitions.submissions.datasets import dataset_withdraw
 from competitions.submissions.services import submission_disqualify
 from competitions.submissions.states import State
 from core import reconciler
+from tests.background import run_background
 from tests.growing import cells, joined, order, reconcile, settle, submit_code, submit_dataset, work
 from tests.permissions import user_client
 from tests.refusals import refuses
@@ -164,7 +166,10 @@ def test_a_round_of_the_reconciler_joins_fills_and_counts(three: Scenario) -> No
     submit_dataset(three)
     work(three, {})
     first = reconciler.reconcile(now=three.now)
-    assert (first["datasets_joined"], first["boards_filled"], first["datasets_count"]) == (1, 3, 0)
+    assert (first["datasets_joined"], first["boards_filled"]) == (1, 0)
+    run_background(at=three.now, only=JOINING_JOB)
+    second = reconciler.reconcile(now=three.now)
+    assert (second["datasets_joined"], second["boards_filled"], second["datasets_count"]) == (0, 3, 0)
     work(three, {})
     assert reconciler.reconcile(now=three.now)["datasets_count"] == 1
     idle = reconciler.reconcile(now=three.now)

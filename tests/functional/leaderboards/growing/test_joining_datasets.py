@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,8 +12,9 @@ from django.test import Client
 from django.urls import reverse
 
 from competitions.catalog.models import Phase
-from competitions.leaderboards.growing.joining import dataset_join, dataset_name, datasets_join
-from competitions.leaderboards.models import Entry
+from competitions.catalog.readiness import competition_warnings
+from competitions.leaderboards.growing.joining import JOINING_JOB, dataset_join, dataset_name, datasets_join
+from competitions.leaderboards.models import Entry, Joining
 from competitions.resources.models import Resource
 from competitions.resources.storage import local_copy, store_bytes
 from competitions.runs.services import submission_rerun
@@ -21,9 +23,9 @@ from competitions.submissions.datasets import dataset_withdraw
 from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.services import submission_disqualify, submission_reinstate
 from competitions.teams.merging import merge_accept, merge_propose
-from core.models import StepFailures
+from core.background import jobs
 from core.refusals import InvalidFile, NotAllowed
-from tests.growing import DATASET, joined, main_board, order, reconcile, settle, submit_code, submit_dataset, work
+from tests.growing import DATASET, join, joined, main_board, order, reconcile, settle, submit_code, submit_dataset, work
 from tests.refusals import refuses
 from tests.scenario import Scenario, person
 
@@ -35,9 +37,9 @@ def test_a_dataset_joins_once_after_its_check_and_is_divided(site: Scenario) -> 
     )  # who organized it once, or shared the program
     submission = submit_dataset(site)
     assert [run.task.name for run in submission.runs.all()] == ["Check"]
-    assert datasets_join(now=site.now) == 0
+    assert join(site) == 0
     work(site, {})
-    assert (datasets_join(now=site.now), datasets_join(now=site.now)) == (1, 0)
+    assert (datasets_join(now=site.now), join(site), join(site)) == (1, 0, 0)
     task = Dataset.objects.get().task
     assert (task.scoring_program, task.ingestion_program, task.name) == (
         like.scoring_program,
@@ -52,13 +54,27 @@ def test_a_dataset_joins_once_after_its_check_and_is_divided(site: Scenario) -> 
             assert archive.namelist() == names
 
 
-def test_a_dataset_that_cannot_join_holds_up_no_other(site: Scenario) -> None:
+def test_a_dataset_that_cannot_join_holds_up_no_other_and_is_given_up_until_it_is_run_again(
+    site: Scenario, settings: Any
+) -> None:
     damaged, whole = submit_dataset(site, name="a"), submit_dataset(site, site.teams[1], name="b")
     work(site, {})
     Submission.objects.filter(pk=damaged.pk).update(file=store_bytes(b"not a zip"))
-    assert datasets_join(now=site.now) == 1
+    assert datasets_join(now=site.now) == 2
+    with pytest.raises(zipfile.BadZipFile):
+        jobs.perform(JOINING_JOB, damaged.pk)
+    jobs.perform(JOINING_JOB, whole.pk)
     assert Dataset.objects.get().submission == whole
-    assert StepFailures.objects.get().step == "datasets_joined"
+    waiting = Joining.objects.filter(pk=damaged.pk, needs_work=True)
+    waiting.update(attempts=settings.BACKGROUND_ATTEMPTS, claimed_until=None)
+    assert join(site) == 0
+    assert "dataset_not_joined" in {warning.code for warning in competition_warnings(site.competition)}
+    site.now += timedelta(minutes=1)
+    submission_rerun(submission=damaged, actor="o", now=site.now)
+    work(site, {})
+    Submission.objects.filter(pk=damaged.pk).update(file=whole.file)
+    assert join(site) == 1
+    assert Dataset.objects.filter(submission=damaged).exists()
 
 
 @pytest.mark.parametrize(
@@ -142,10 +158,10 @@ def test_a_checked_dataset_waits_for_a_place(site: Scenario) -> None:
     first, second = submit_dataset(site, name="a"), submit_dataset(site, site.teams[1], name="b")
     work(site, {})
     Phase.objects.filter(pk=site.phase.pk).update(max_datasets=1)
-    assert (datasets_join(now=site.now), datasets_join(now=site.now)) == (1, 0)
+    assert (join(site), join(site)) == (1, 0)
     assert dataset_join(submission=Submission.objects.get(pk=second.pk), now=site.now) is None
     submission_disqualify(submission=first, reason="no", now=site.now)
-    assert datasets_join(now=site.now) == 1
+    assert join(site) == 1
 
 
 def test_running_a_dataset_again_adds_no_second_column(three: Scenario) -> None:

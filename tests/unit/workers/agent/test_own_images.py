@@ -10,11 +10,13 @@ from typing import Any, cast
 
 import pytest
 
+from tests.unit.environments.archives import docker_files, tar_bytes
 from workers.agent.allocation import NO_ALLOCATION
 from workers.agent.config import ConfigError
 from workers.agent.environments.images import OwnImages
 from workers.agent.host import facts as host_facts
 from workers.agent.host.facts import missing_inodes
+from workers.agent.runs.staging import Stager
 from workers.agent.service import Service
 from workers.engines.images import ImageFacts
 from workers.errors import SandboxError
@@ -92,6 +94,21 @@ def test_an_image_that_is_being_brought_holds_up_no_removal(tmp_path: Path) -> N
     may_end.set()
     run.join(10)
     assert engine.names == {IMAGE}
+
+
+def test_an_archive_with_another_image_than_was_checked_is_not_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = Images()
+    worker: Any = SimpleNamespace(
+        own_images=images_in(tmp_path, engine), cache=SimpleNamespace(make_room=lambda size: None)
+    )
+    monkeypatch.setattr(Stager, "_fetch", lambda self, file, path: path.write_bytes(tar_bytes(docker_files())))
+    stager = Stager(worker, cast("Any", None), cast("Any", None), lambda digest: None, lambda: False, {})
+    own: Any = SimpleNamespace(archive=SimpleNamespace(size_bytes=1), image_id=IMAGE)
+    with pytest.raises(SandboxError, match=f"not {IMAGE}") as changed:
+        stager._load(own)
+    assert (changed.value.code, engine.names) == ("image_changed", set())
 
 
 @pytest.mark.parametrize("max_age_s", [-1, 3600], ids=["too old", "young"])
