@@ -224,15 +224,10 @@ class Visit:
         """The step that the main button names: join, see how it ended, accept new rules, make a team, submit."""
         if self.competition.rules_number is None:
             return None
-        to_accept = f"{self.url('rules')}#accept"
         if self.facts.registration_state is None:
-            if not self.phases or self.is_organizer:
-                return None
-            if all(phase.is_settled(self.now) for phase in self.phases):
-                return NextStep("See the results", self.url("results"))
-            return NextStep("Join competition", to_accept)
+            return self._way_in()
         if self.rules_changed:
-            return NextStep("Accept the new rules", to_accept)
+            return NextStep("Accept the new rules", f"{self.url('rules')}#accept")
         if self.facts.registration_state != Registration.State.APPROVED:
             return None
         if self.facts.team_id is None:
@@ -244,6 +239,14 @@ class Visit:
         if not self.open_phases:
             return NextStep("Your submissions", self.url("submissions"))
         return NextStep("Submit", self.url("submissions"))
+
+    def _way_in(self) -> NextStep | None:
+        """The step of somebody who takes no part; where all is over, there is nothing to join."""
+        if not self.phases or self.is_organizer:
+            return None
+        if all(phase.is_settled(self.now) for phase in self.phases):
+            return NextStep("See the results", self.url("results"))
+        return NextStep("Join competition", f"{self.url('rules')}#accept")
 
 
 def visit(request: HttpRequest, slug: str, *, for_team: bool = False) -> Visit:

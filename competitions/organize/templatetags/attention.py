@@ -25,7 +25,7 @@ register = template.Library()
 
 @register.simple_tag
 def site_attention() -> list[Attention]:
-    """What stands still, requests to host, and reports of posts and profiles."""
+    """List what stands still, requests to host, and reports of posts and profiles."""
     return [*_at_a_standstill(timezone.now()), *_to_decide()]
 
 

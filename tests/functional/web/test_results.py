@@ -64,7 +64,9 @@ def test_the_results_are_the_final_boards_with_bibtex(over: Scenario) -> None:
     assert "medal-1" in text
     overview = Client().get(reverse("web:overview", args=[over.competition.slug])).text
     assert "The competition is over." in overview
-    assert re.search(r'<a class="button primary" href="[^"]*/results/">See the results</a>', overview), "nothing to join"
+    assert re.search(r'<a class="button primary" href="[^"]*/results/">See the results</a>', overview), (
+        "nothing to join"
+    )
     markdown = Client().get(f"/competitions/{over.competition.slug}/results.md").text
     assert "| 2 | Runners-up | 0.2000 |" in markdown
 
