@@ -13,12 +13,6 @@ Rule = Leaderboard.Rule
 # Where what counts follows from times and the team's own choice, saying it tells nothing about a score.
 TELLS_NO_SCORE: Final = (Rule.LAST, Rule.ALL, Rule.ADD, Rule.ADD_AND_DELETE, Rule.ADD_AND_DELETE_MULTIPLE)
 
-# Fields of a board that decide who sees it, for a query that reads little else.
-SEEN_BY: Final = (
-    "visibility", "is_hidden", "has_sealed_keys",
-    "phase__visibility", "phase__revealed_at", "phase__competition__is_published",
-)  # fmt: skip
-
 SEALED: Final = RefusalKind(
     403, "sealed", "The scores of “{board.phase.name}: {board.title}” are sealed until the organizers reveal them."
 )

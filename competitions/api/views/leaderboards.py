@@ -3,30 +3,33 @@
 from typing import Any, Final
 from urllib.parse import quote
 
+from django.contrib.auth.models import AnonymousUser
 from django.core.cache import caches
 from django.http import Http404, HttpResponseBase, HttpResponseNotModified
+from django.shortcuts import get_object_or_404
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 
+from accounts.models import User
 from competitions.api.serializers import leaderboards as s
 from competitions.api.views.base import ApiView
-from competitions.catalog.models import Leaderboard
-from competitions.disclosure.scores import SEALED, SEEN_BY, may_know_board, may_see_board
+from competitions.catalog.models import Leaderboard, Phase
+from competitions.disclosure.scores import SEALED, may_know_board, may_see_board
 from competitions.leaderboards.models import Commitment
 from competitions.leaderboards.reading.board import Cursor, board_page
 from competitions.leaderboards.reading.columns import page_columns, read_sort
 from competitions.leaderboards.reading.export import csv_response
-from competitions.leaderboards.reading.results import load_boards
+from competitions.leaderboards.reading.results import load_bare_boards, load_boards
 from competitions.leaderboards.reading.uncertainty import board_uncertainty, row_uncertainty
 from competitions.submissions.models import Dataset
 from competitions.winners.models import Place
 from competitions.winners.models import State as PlaceState
 
-# What names a board, its version, and who sees it; all else is read where a page is put together.
-BARE: Final = ("index", "key", "version", "phase__slug", "phase__competition__slug", *SEEN_BY)
+# What says who sees a phase's boards; all else of it is read where a page is put together.
+SEEN_BY: Final = ("slug", "visibility", "revealed_at", "competition", "competition__slug", "competition__is_published")
 BOARD = OpenApiParameter("board", str, description="Key of a board of the phase; its main one where it is left out.")
 
 
@@ -36,23 +39,28 @@ class BoardView(ApiView):
     serializer_class: type[BaseSerializer[Any]] = s.LeaderboardOut
 
     def board(self, slug: str, phase_slug: str, *, is_whole: bool = True) -> Leaderboard:
-        """The requested board; one that is not whole has its name, its version and who sees it: one query."""
-        rows = Leaderboard.objects.filter(phase__competition__slug=slug, phase__slug=phase_slug)
-        rows = rows.select_related("phase__competition")
-        boards = list(rows if is_whole else rows.only(*BARE))
-        if not boards or not boards[0].phase.competition.is_visible_to(self.request.user):
-            raise Http404
-        if is_whole:
-            load_boards([boards[0].phase])
-            boards = list(boards[0].phase.leaderboards.all())
+        """The requested board; one that is not whole has what names it, its version and who sees it."""
+        phase = _phase(self.request.user, slug, phase_slug, is_whole=is_whole)
+        (load_boards if is_whole else load_bare_boards)([phase])
         key = self.request.query_params.get("board")
-        known = [board for board in boards if may_know_board(self.reader, board)]
+        known = [board for board in phase.leaderboards.all() if may_know_board(self.reader, board)]
         board = next((candidate for candidate in known if not key or candidate.key == key), None)
         if board is None:
             raise Http404
         if not may_see_board(self.reader, board):
             raise SEALED(board=board)
         return board
+
+
+def _phase(user: User | AnonymousUser, slug: str, phase_slug: str, *, is_whole: bool) -> Phase:
+    """A phase that the asker sees. Raises `Http404`."""
+    rows = Phase.objects.select_related("competition")
+    if not is_whole:
+        rows = rows.only(*SEEN_BY)
+    phase = get_object_or_404(rows, competition__slug=slug, slug=phase_slug)
+    if not phase.competition.is_visible_to(user):
+        raise Http404
+    return phase
 
 
 class LeaderboardDetail(BoardView):

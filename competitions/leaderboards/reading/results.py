@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import OuterRef, Subquery, prefetch_related_objects
+from django.db.models import OuterRef, Prefetch, Subquery, prefetch_related_objects
 
 from competitions.catalog.models import Column, Leaderboard, Phase
 from competitions.disclosure.readers import Reader, reader_for
@@ -50,6 +50,12 @@ def load_boards(phases: Sequence[Phase], *, columns: bool = True) -> None:
     prefetch_related_objects(list(phases), "leaderboards", *(["leaderboards__columns"] if columns else []))
     with_records = [phase for phase in phases if any(board.has_sealed_keys for board in phase.leaderboards.all())]
     prefetch_related_objects(with_records, "sealed_keys")
+
+
+def load_bare_boards(phases: Sequence[Phase]) -> None:
+    """Read of the boards of these phases what names them, their versions and who sees them: one query."""
+    names = "phase", "index", "key", "version", "visibility", "is_hidden", "has_sealed_keys"
+    prefetch_related_objects(list(phases), Prefetch("leaderboards", Leaderboard.objects.only(*names)))
 
 
 def with_scores(submissions: Sequence[Submission]) -> list[ScoredSubmission]:
