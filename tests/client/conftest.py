@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, AnyStr
 
 import pytest
 import requests
@@ -48,6 +50,16 @@ def make_token(user: User, *scopes: Scope) -> str:
         user=user, name="t", scopes=list(scopes or Scope), expires_at=timezone.now().replace(year=2100)
     )
     return secret
+
+
+@contextmanager
+def killed_at_the_end(process: subprocess.Popen[AnyStr]) -> Iterator[subprocess.Popen[AnyStr]]:
+    """The program, which ends with the test, also where that fails: a `with` of its own waits for it without end."""
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 @pytest.fixture

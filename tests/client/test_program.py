@@ -43,7 +43,7 @@ from podium.errors import Refused
 from podium.output import say
 from podium.profiles import profiles
 from podium.rehearsal import Verdict
-from tests.client.conftest import make_token
+from tests.client.conftest import killed_at_the_end, make_token
 from tests.scenario import FILE_NAME, FORMAT, Scenario, person, prediction_bytes, resource, zip_bytes
 
 
@@ -102,9 +102,10 @@ def test_waiting_ends_with_the_scores_or_with_the_verdict(
     path = tmp_path / "answer.zip"
     path.write_bytes(zip_bytes({"answer.txt": "1"}))
     environment = os.environ | {"PODIUM_SITE": url, "PODIUM_TOKEN": make_token(site.member()), "PYTHONPATH": "client"}
-    program = "import sys; from podium.cli import main; sys.exit(main(sys.argv[1:]))"
-    argv = [sys.executable, "-c", program, "submit", site.competition.slug, str(path), "--wait"]
-    with subprocess.Popen(argv, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    calling = "import sys; from podium.cli import main; sys.exit(main(sys.argv[1:]))"
+    argv = [sys.executable, "-c", calling, "submit", site.competition.slug, str(path), "--wait"]
+    program = subprocess.Popen(argv, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with killed_at_the_end(program) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         first = process.stdout.readline()
@@ -355,17 +356,29 @@ def test_verbs_that_do_something_answer_in_json(
     assert ask("logout", "here") == {"name": "here"}
 
 
+def press_ctrl_c_until_it_ends(process: subprocess.Popen[bytes]) -> None:
+    """Again after 10 s: a signal between Python's last look for one and `read` of the terminal is met by the next alone."""
+    for _ in range(6):
+        process.send_signal(signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=10)
+            return
+    raise AssertionError("the program goes on after six times Ctrl-C")
+
+
 def test_ctrl_c_at_a_question_ends_without_a_traceback(site: Scenario, url: str) -> None:
     environment = os.environ | {"PODIUM_SITE": url, "PODIUM_TOKEN": make_token(site.member()), "PYTHONPATH": "client"}
     program = "import sys; from podium_program import main; sys.exit(main())"
     ours, theirs = pty.openpty()
     argv = [sys.executable, "-c", program, "team", "leave", site.competition.slug]
-    with subprocess.Popen(argv, env=environment, stdin=theirs, stderr=subprocess.PIPE) as process:
+    with killed_at_the_end(subprocess.Popen(argv, env=environment, stdin=theirs, stderr=subprocess.PIPE)) as process:
         assert process.stderr is not None
         shown = b""
         while not shown.endswith(b"[y/N]:"):
-            shown += process.stderr.read(1)
-        process.send_signal(signal.SIGINT)
+            byte = process.stderr.read(1)
+            assert byte, shown
+            shown += byte
+        press_ctrl_c_until_it_ends(process)
         shown += process.stderr.read()
     os.close(ours)
     os.close(theirs)

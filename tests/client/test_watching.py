@@ -30,7 +30,7 @@ from podium.client import Client
 from podium.commands import watching
 from podium.errors import SiteUnreachable
 from tests.answers import read_result
-from tests.client.conftest import Proxy, make_token
+from tests.client.conftest import Proxy, killed_at_the_end, make_token
 from tests.scenario import CODE, Scenario, lease, zip_bytes
 from workers.protocol.calls import LogPiece, LogStream
 
@@ -70,10 +70,9 @@ def watched_by_program(
 ) -> Iterator[subprocess.Popen[str]]:
     environment = os.environ | {"PODIUM_SITE": url, "PODIUM_TOKEN": make_token(site.member()), "PYTHONPATH": "client"}
     argv = [sys.executable, "-c", PROGRAM, *verb]
-    with subprocess.Popen(argv, env=environment, stdout=subprocess.PIPE, stderr=stderr, text=True) as process:
+    program = subprocess.Popen(argv, env=environment, stdout=subprocess.PIPE, stderr=stderr, text=True)
+    with killed_at_the_end(program) as process:
         yield process
-        if process.poll() is None:
-            process.kill()
 
 
 def read_until(stream: IO[str] | None, words: str) -> str:
