@@ -95,6 +95,8 @@ def test_a_character_that_no_team_name_has_is_named(site: Scenario) -> None:
         site.join(name="be\u00adst")
     with pytest.raises(refusals.TeamNameInvalid, match="this one has 61"):
         site.join(name="n" * 61)
+    with pytest.raises(refusals.TeamNameInvalid, match="taken for the site's own people"):
+        site.join(name="The  Organizers")
 
 
 def test_team_names_are_unique_whatever_their_case(site: Scenario) -> None:
