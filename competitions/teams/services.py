@@ -169,7 +169,10 @@ def require_team(*, user: User, competition: Competition) -> Team:
 
 
 def clean_team_name(name: str, *, is_baseline: bool = False) -> str:
-    """The name without spare blanks. Raises `TeamNameInvalid`, also for one of the site's people unless a baseline has it."""
+    """The name without spare blanks. Raises `TeamNameInvalid`.
+
+    A baseline is the organizers' own, so it may be called after them.
+    """
     cleaned = " ".join(name.split())
     if not 2 <= len(cleaned) <= 60 or not cleaned.isprintable() or first_address(cleaned):
         raise refusals.TeamNameInvalid(cleaned)
