@@ -129,7 +129,7 @@ def standings(
 
 
 def comparable(replicates: NDArray[np.floating]) -> NDArray[np.bool_]:
-    """True for entries that have values on 100 resamples in common, shape (entries,); most values come first.
+    """True for entries with values on 100 resamples in common, shape (entries,); most values come first.
 
     So an entry with few values is left out, and the others are told apart without it.
 

@@ -26,7 +26,9 @@ MAX_REPORT: Final = 500
 MOST_TOKENS: Final = 50  # of one account that are neither revoked nor expired
 
 TOO_MANY_TOKENS: Final = RefusalKind(
-    409, "too_many_tokens", "This account has {limit} API tokens, which is the limit. Revoke one that is not used any more."
+    409,
+    "too_many_tokens",
+    "This account has {limit} API tokens, which is the limit. Revoke one that is not used any more.",
 )
 
 

@@ -22,7 +22,7 @@ from competitions.leaderboards.picks import finals_choose, may_choose
 from competitions.leaderboards.ranking.rules import Rule
 from competitions.leaderboards.ranking.values import deciding_column
 from competitions.leaderboards.reading.export import submissions_csv
-from competitions.leaderboards.reading.results import ScoredSubmission
+from competitions.leaderboards.reading.results import ScoredSubmission, submission_columns
 from competitions.resources.rooms import takes_uploads
 from competitions.resources.uploads import take_upload
 from competitions.runs.queue.smoke import smoke_limit_s
@@ -113,7 +113,7 @@ def _trend(visited: Visit, phase: Phase | None, listed: list[ScoredSubmission]) 
     scores = [
         (scored.submission, scored.scores[board.pk].values.get(primary.key))
         for scored in listed
-        if board.pk in scored.scores
+        if board.pk in scored.scores and primary in submission_columns(visited.reader, scored.submission, board)
     ]
     known = [(submission.received_at, value, f"#{submission.pk}") for submission, value in scores if value is not None]
     return own_chart(sorted(known), primary)
