@@ -157,10 +157,11 @@ def reason_in_public(proposal: Proposal) -> str:
 
 @dataclass(frozen=True)
 class Standing:
-    """A team's best row: rank, the deciding column's value as shown, and tier where that is known."""
+    """A team's best row: rank, the deciding column's value as shown, the column's key, and tier where that is known."""
 
     rank: int
     score: str
+    column: str
     tier: int | None = None
 
 
@@ -190,7 +191,7 @@ def team_standings(board: Leaderboard, *, tiers: Mapping[int, int | None] | None
     standings: dict[int, Standing] = {}
     for pk, team, rank, values, stored_tier in rows:
         tier = stored_tier if tiers is None else tiers.get(pk)
-        standings.setdefault(team, Standing(rank, _shown(column, values), tier))
+        standings.setdefault(team, Standing(rank, _shown(column, values), column.key if column else "", tier))
     return standings
 
 

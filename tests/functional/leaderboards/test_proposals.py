@@ -137,7 +137,7 @@ def test_nothing_changes_before_it_is_applied_and_then_everything_at_once(
     standing = ProposedStanding.objects.get(leaderboard=board)
     assert standing.facts["moved"] == 2
     assert (standing.facts["first_before"], standing.facts["first_after"]) == ([first.team_id], [second.team_id])
-    assert standing.rows[0]["before"] == {"rank": 2, "score": "0.2000", "tier": None}
+    assert standing.rows[0]["before"] == {"rank": 2, "score": "0.2000", "column": "mae", "tier": None}
     assert ranks(board) == [(first.team_id, 0.1), (second.team_id, 0.2)], "a comparison writes nothing"
     task = Task.objects.get(pk=site.phase.tasks.get().pk)
     assert task.scoring_program_id == begun.files.get(task=task).replaces_id
@@ -335,9 +335,11 @@ def test_a_column_whose_scores_are_known_is_changed_without_a_run(site: Scenario
     assert ranks(site.phase.leaderboard)[0] == (two[1].team_id, 0.2)
     page = reverse("web:change", args=[site.competition.slug, begun.number])
     change = f"“{begun.column_title or 'mae'}” on {site.phase.name}"
-    assert change in Client().get(page).content.decode()
+    before = Client().get(page).content.decode()
+    assert (change in before, before.count(">0.2000<")) == (True, 2)
     Column.objects.update(is_hidden=True)
     shown = [user_client(who).get(page).content.decode() for who in (site.member(), site.organizer)]
+    assert not any("0.2000" in text for text in shown)
     assert [change in text for text in shown] == [False, True], "a hidden column is the organizers'"
 
 
