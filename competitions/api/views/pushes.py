@@ -63,7 +63,7 @@ class CompetitionDocument(CodeView):
         )
 
     def _address(self, document: LiveDocument, file: StoredFile) -> str:
-        """Where the person who asked gets the file for a day; it says by a signature that the folder has it."""
+        """The address of a file for the person who asked, for a day; its signature says that the folder has it."""
         address = reverse("api:document-file", args=[document.competition.slug, file.sha256])
         signed = signing.dumps([self.person().pk, document.competition.pk, file.sha256], salt=FILE_SALT)
         return f"{address}?{urlencode({'signed': signed})}"

@@ -157,7 +157,7 @@ def reason_in_public(proposal: Proposal) -> str:
 
 @dataclass(frozen=True)
 class Standing:
-    """A team's best row: rank, the deciding column's value as shown, the column's key, and tier where that is known."""
+    """A team's best row: rank, the deciding column with its value as shown, and tier where that is known."""
 
     rank: int
     score: str
