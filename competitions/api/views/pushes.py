@@ -63,7 +63,7 @@ class CompetitionDocument(CodeView):
         )
 
     def _address(self, document: LiveDocument, file: StoredFile) -> str:
-        """The address of a file for the person who asked, for a day; its signature says that the folder has it."""
+        """The address of a file for the person who asked, for a day; it is signed, as the folder has the file."""
         address = reverse("api:document-file", args=[document.competition.slug, file.sha256])
         signed = signing.dumps([self.person().pk, document.competition.pk, file.sha256], salt=FILE_SALT)
         return f"{address}?{urlencode({'signed': signed})}"
