@@ -3,7 +3,7 @@
 The same code compares: then the transaction is taken back.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Final
@@ -19,7 +19,7 @@ from competitions.leaderboards.ranking.entries import ranked_entries
 from competitions.leaderboards.ranking.values import primary_column
 from competitions.leaderboards.rescoring.services import column_faults
 from competitions.leaderboards.services import board_follow, board_rebuild, boards_locked
-from competitions.leaderboards.uncertainty.reading import read_missing
+from competitions.leaderboards.uncertainty.reading import ReplicateFiles, read_missing
 from competitions.leaderboards.uncertainty.refreshing import row_tiers
 from competitions.resources.models import Resource
 from competitions.runs.models import Rescoring, Run
@@ -59,22 +59,28 @@ def affected_boards(proposal: Proposal) -> list[Leaderboard]:
     return list(boards.prefetch_related("columns").order_by("phase__index", "index", "pk"))
 
 
-def proposal_rehearse(proposal: Proposal, *, is_wanted: Callable[[], bool], now: datetime) -> list[ProposedStanding]:
+def proposal_rehearse(proposal: Proposal, *, files: ReplicateFiles, now: datetime) -> list[ProposedStanding]:
     """Boards with the proposal and without it; nothing is written.
 
-    Raises `Stopped` or `PROPOSAL_OUTDATED`.
+    Files that say how sure the boards then are, are read between rehearsals, when no board is locked. Raises `Stopped` or
+    `PROPOSAL_OUTDATED`.
     """
-    with transaction.atomic():
-        standings = proposal_adopt(proposal, now=now, is_wanted=is_wanted)
-        transaction.set_rollback(True)
+    files.notes_unknown = True
+    while True:
+        with transaction.atomic():
+            standings = proposal_adopt(proposal, now=now, files=files)
+            transaction.set_rollback(True)
+        if not files.read_noted():
+            break
+    files.notes_unknown = False
     return standings
 
 
 @transaction.atomic
-def proposal_adopt(proposal: Proposal, *, now: datetime, is_wanted: Callable[[], bool]) -> list[ProposedStanding]:
+def proposal_adopt(proposal: Proposal, *, now: datetime, files: ReplicateFiles) -> list[ProposedStanding]:
     """Put the proposal in force and return what it did to each board, not saved.
 
-    Locks: every run that takes other scores over, then the boards. Raises `Stopped`, `PROPOSAL_OUTDATED` or
+    A rehearsal has read `files` before. Locks: every run that takes other scores over, then the boards. Raises `Stopped`, `PROPOSAL_OUTDATED` or
     `PROPOSAL_COLUMN_REFUSED`.
     """
     rescorings = _lock_runs(_untaken(proposal))
@@ -87,7 +93,7 @@ def proposal_adopt(proposal: Proposal, *, now: datetime, is_wanted: Callable[[],
         _rebuild(proposal, now)
     standings = []
     for board in affected_boards(proposal):
-        after = team_standings(board, tiers=tiers_now(board, is_wanted))
+        after = team_standings(board, tiers=tiers_now(board, files))
         facts = asdict(compare(before[board.pk], after))
         rows = shown_rows(before[board.pk], after)
         standings.append(ProposedStanding(proposal=proposal, leaderboard=board, facts=facts, rows=rows))
@@ -202,7 +208,7 @@ def _shown(column: Column | None, values: Mapping[str, float]) -> str:
     return column.shown(values[column.key])
 
 
-def tiers_now(board: Leaderboard, is_wanted: Callable[[], bool]) -> dict[int, int | None]:
+def tiers_now(board: Leaderboard, files: ReplicateFiles) -> dict[int, int | None]:
     """The tier of each row by the replicates of its score of now; empty without, and on a large board.
 
     Raises `Stopped`.
@@ -210,7 +216,7 @@ def tiers_now(board: Leaderboard, is_wanted: Callable[[], bool]) -> dict[int, in
     follows = BoardUncertainty.objects.filter(leaderboard=board).exists()
     if not follows or not board.shows_uncertainty or board.entry_count > MOST_RANKED:
         return {}
-    read_missing(board, is_wanted=is_wanted)
+    read_missing(board, files=files)
     return row_tiers(board)
 
 

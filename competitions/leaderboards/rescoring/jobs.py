@@ -13,6 +13,7 @@ from competitions.catalog.models import Competition, Proposal
 from competitions.leaderboards.models import ProposedStanding
 from competitions.leaderboards.rescoring import adopting, services
 from competitions.leaderboards.snapshots import snapshot_before
+from competitions.leaderboards.uncertainty.reading import ReplicateFiles
 from competitions.notifications.models import Kind
 from competitions.notifications.services import notify
 from competitions.runs.rescoring import missing_submissions, submission_rescore
@@ -79,7 +80,9 @@ def _work(proposal: Proposal, claimed: Claim) -> None:
         submission = Submission.objects.select_related("phase", "weights", "image").get(pk=pk)
         submission_rescore(proposal=proposal, submission=submission, now=timezone.now())
     if proposal.state == State.APPLYING:
-        _apply(proposal, claimed)
+        files = ReplicateFiles(claimed.renew)
+        adopting.proposal_rehearse(proposal, files=files, now=timezone.now())
+        _apply(proposal, claimed, files)
         return
     if proposal.state == State.APPLIED:
         adopting.take_late_scores(proposal, now=timezone.now())
@@ -91,7 +94,7 @@ def _work(proposal: Proposal, claimed: Claim) -> None:
 
 def _compare(proposal: Proposal, claimed: Claim) -> None:
     count = proposal.rescorings.filter(copy__status__in=FINAL).count()
-    standings = adopting.proposal_rehearse(proposal, is_wanted=claimed.renew, now=timezone.now())
+    standings = adopting.proposal_rehearse(proposal, files=ReplicateFiles(claimed.renew), now=timezone.now())
     with transaction.atomic():
         claimed.conclude(needs_work=False, attempts=0, fault="", compared_count=count, compared_at=timezone.now())
         ProposedStanding.objects.filter(proposal=proposal).delete()
@@ -99,11 +102,11 @@ def _compare(proposal: Proposal, claimed: Claim) -> None:
 
 
 @transaction.atomic
-def _apply(proposal: Proposal, claimed: Claim) -> None:
+def _apply(proposal: Proposal, claimed: Claim, files: ReplicateFiles) -> None:
     """Put the proposal in force and publish it. What still runs is taken over when it ends."""
     now, by = timezone.now(), proposal.ended_by or proposal.created_by
     frozen = {board.pk: snapshot_before(board=board, by=by, now=now) for board in adopting.affected_boards(proposal)}
-    standings = adopting.proposal_adopt(proposal, now=now, is_wanted=claimed.renew)
+    standings = adopting.proposal_adopt(proposal, now=now, files=files)
     for standing in standings:
         standing.snapshot = frozen.get(standing.leaderboard_id)
     ProposedStanding.objects.filter(proposal=proposal).delete()

@@ -30,7 +30,7 @@ from competitions.leaderboards.models import (
 from competitions.leaderboards.ranking.rules import compared_board
 from competitions.leaderboards.ranking.values import primary_column
 from competitions.leaderboards.uncertainty.asking import UNCERTAINTY_JOB, waiting_boards
-from competitions.leaderboards.uncertainty.reading import read_missing
+from competitions.leaderboards.uncertainty.reading import ReplicateFiles, read_missing
 from core.background import jobs
 from core.background.bounded import Stopped
 from core.background.rows import Claim, claims
@@ -123,7 +123,7 @@ def uncertainty_perform(row: BoardUncertainty, claimed: Claim) -> None:
         return
     board = Leaderboard.objects.prefetch_related("columns").get(pk=row.pk)
     try:
-        read_missing(board, is_wanted=claimed.renew)
+        read_missing(board, files=ReplicateFiles(claimed.renew))
     except Stopped:
         log.info("uncertainty_stopped", board=row.pk)
         return

@@ -6,16 +6,19 @@ from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
+from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
 from competitions.catalog.models import Column, Leaderboard, Phase, Proposal, Task
 from competitions.catalog.services import phase_reveal
+from competitions.disclosure.outputs import LOSSES
 from competitions.leaderboards.commitment import commitment_manifest
 from competitions.leaderboards.models import Commitment, Entry, ProposedStanding, Score, Snapshot
 from competitions.leaderboards.rescoring import jobs, services
 from competitions.leaderboards.rescoring.costs import rescoring_costs
 from competitions.leaderboards.sealing import board_commit
+from competitions.leaderboards.uncertainty import reading
 from competitions.notifications.models import Notification
 from competitions.resources.models import Resource
 from competitions.resources.storage import store_bytes
@@ -28,9 +31,11 @@ from competitions.runs.worker_api.jobs import job_for
 from competitions.submissions.models import Submission
 from competitions.submissions.services import submission_disqualify, submission_reinstate
 from competitions.submissions.states import Kind, State
+from core.background.bounded import run_bounded
 from files.manifest import manifest_faults
 from tests.answers import read_result
 from tests.background import run_background
+from tests.functional.leaderboards.test_uncertainty import losses, losses_file, score
 from tests.pages import page_words
 from tests.permissions import user_client
 from tests.refusals import refuses
@@ -158,6 +163,35 @@ def test_nothing_changes_before_it_is_applied_and_then_everything_at_once(
     assert [row["team"] for row in snapshot.shown["rows"]] == ["first", "second"]
     people = Notification.objects.filter(event=f"proposal-{begun.pk}").values_list("user", flat=True)
     assert set(people) == set(site.competition.registrations.values_list("user", flat=True))
+
+
+def test_files_that_say_how_sure_a_board_is_are_read_while_nothing_is_locked(
+    site: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent = [
+        score(site, float(values.mean()), losses_file(values), team=site.join())
+        for values in (losses(1), losses(2, worse_by=0.3))
+    ]
+    run_background(at=site.now)
+    begun = proposal(site)
+    for seed in (4, 3):
+        run, values = site.claim(), losses(seed)
+        RunOutput.objects.create(run=run, attempt=run.attempt, name=LOSSES, file=store_bytes(losses_file(values)))
+        body = {"outcome": "finished", "scores": {"mae": float(values.mean())}}
+        reports.run_complete(**lease(run), result=read_result(body, columns=["mae"]), now=site.now)
+    depths = []
+
+    def watched(*arguments: Any, **options: Any) -> Any:
+        depths.append(len(connection.savepoint_ids))
+        return run_bounded(*arguments, **options)
+
+    monkeypatch.setattr(reading, "run_bounded", watched)
+    carry_on(site)
+    apply(site, begun)
+    assert depths == [len(connection.savepoint_ids)] * 2, "once to compare, once before it is applied"
+    standing = ProposedStanding.objects.get(leaderboard=site.phase.leaderboard)
+    tiers = {row["team"]: (row["before"]["tier"], row["after"]["tier"]) for row in standing.rows}
+    assert tiers == {sent[0].team_id: (1, 1), sent[1].team_id: (2, 1)}
 
 
 def test_what_comes_meanwhile_is_scored_with_both(site: Scenario, two: list[Submission]) -> None:
