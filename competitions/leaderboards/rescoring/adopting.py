@@ -80,8 +80,8 @@ def proposal_rehearse(proposal: Proposal, *, files: ReplicateFiles, now: datetim
 def proposal_adopt(proposal: Proposal, *, now: datetime, files: ReplicateFiles) -> list[ProposedStanding]:
     """Put the proposal in force and return what it did to each board, not saved.
 
-    A rehearsal has read `files` before. Locks: every run that takes other scores over, then the boards. Raises `Stopped`, `PROPOSAL_OUTDATED` or
-    `PROPOSAL_COLUMN_REFUSED`.
+    A rehearsal has read `files` before. Locks: every run that takes other scores over, then the boards. Raises `Stopped`,
+    `PROPOSAL_OUTDATED` or `PROPOSAL_COLUMN_REFUSED`.
     """
     rescorings = _lock_runs(_untaken(proposal))
     locked = [board for phase in affected_phases(proposal) for board in boards_locked(phase.pk)]
