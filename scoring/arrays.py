@@ -55,15 +55,26 @@ def take(inputs: Mapping[str, Any], name: str) -> Any:
     return inputs[name]
 
 
-def require_ndim(array: AnyArray, name: str, ndim: int, shape: str) -> None:
-    """Refuse an array that does not have exactly `ndim` dimensions; `shape` is how the right one reads.
+def shape_words(shape: tuple[int, ...]) -> str:
+    """A shape as somebody says it.
 
-    >>> require_ndim(np.zeros((2, 1)), "t", 1, "one dimension, (rows,)")
+    >>> shape_words((73545,)), shape_words((59, 10)), shape_words((1,)), shape_words(())
+    ('an array of 73545 numbers', 'an array of 59 by 10 numbers', 'an array of 1 number', 'a single number')
+    """
+    if not shape:
+        return "a single number"
+    return f"an array of {' by '.join(map(str, shape))} number{'' if shape == (1,) else 's'}"
+
+
+def require_ndim(array: AnyArray, name: str, ndim: int, right: str) -> None:
+    """Refuse an array that does not have exactly `ndim` dimensions; `right` is what to give instead.
+
+    >>> require_ndim(np.zeros((2, 1)), "t", 1, "one number per row")
     Traceback (most recent call last):
-    scoring.errors.ScoringInputError: t: the shape is (2, 1); give one dimension, (rows,).
+    scoring.errors.ScoringInputError: t: it is an array of 2 by 1 numbers; give one number per row.
     """
     if array.ndim != ndim:
-        raise ScoringInputError("wrong_shape", name, f"the shape is {array.shape}", f"give {shape}")
+        raise ScoringInputError("wrong_shape", name, f"it is {shape_words(array.shape)}", f"give {right}")
 
 
 def require_same_shape(first: AnyArray, second: AnyArray, names: tuple[str, str]) -> None:
@@ -71,11 +82,14 @@ def require_same_shape(first: AnyArray, second: AnyArray, names: tuple[str, str]
 
     >>> require_same_shape(np.zeros(2), np.zeros(3), ("y_true", "y_pred"))
     Traceback (most recent call last):
-    scoring.errors.ScoringInputError: y_pred: the shape is (3,); give (2,), the shape of y_true.
+    scoring.errors.ScoringInputError: y_pred: it is an array of 3 numbers; give an array of 2 numbers, like y_true.
     """
     if first.shape != second.shape:
         raise ScoringInputError(
-            "wrong_shape", names[1], f"the shape is {second.shape}", f"give {first.shape}, the shape of {names[0]}"
+            "wrong_shape",
+            names[1],
+            f"it is {shape_words(second.shape)}",
+            f"give {shape_words(first.shape)}, like {names[0]}",
         )
 
 
@@ -95,11 +109,14 @@ def require_columns(array: AnyArray, name: str, columns: int) -> None:
 
     >>> require_columns(np.zeros((2, 9)), "ids", 10)
     Traceback (most recent call last):
-    scoring.errors.ScoringInputError: ids: the shape is (2, 9); give (rows, 10), 10 values per row.
+    scoring.errors.ScoringInputError: ids: it is an array of 2 by 9 numbers; give 10 numbers per row.
     """
     if array.ndim != 2 or array.shape[1] != columns:
         raise ScoringInputError(
-            "wrong_shape", name, f"the shape is {array.shape}", f"give (rows, {columns}), {columns} values per row"
+            "wrong_shape",
+            name,
+            f"it is {shape_words(array.shape)}",
+            f"give {columns} number{'' if columns == 1 else 's'} per row",
         )
 
 
