@@ -87,7 +87,8 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, object]) -> None:
         """Links lead to the site's own address, whatever host name the request came by."""
-        super().send_mail(template_prefix, email, {name: _at_site(value) for name, value in context.items()})
+        links = {name: _at_site(value) for name, value in context.items()}
+        super().send_mail(template_prefix, email, links | {"brand": settings.BRAND, "site_url": settings.SITE_URL})
 
 
 class ConnectedAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # allauth has no types

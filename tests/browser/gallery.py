@@ -372,7 +372,7 @@ def scrolled_board(visitor: Visitor) -> None:
 
 def many_to_move(visitor: Visitor) -> None:
     page = visitor.visit("/host/competitions/gap/submissions/")
-    for checkbox in page.get_by_role("checkbox").all()[:3]:
+    for checkbox in page.locator("[name=chosen]").all()[:3]:
         checkbox.check()
     page.get_by_label("With selected", exact=True).select_option("move")
     page.get_by_role("button", name="Apply").click()

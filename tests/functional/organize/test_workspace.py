@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 import time_machine
+from django.conf import settings
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -29,6 +30,17 @@ from competitions.submissions.states import Kind, Reason, State
 from competitions.teams.models import Registration
 from tests.permissions import user_client
 from tests.scenario import Scenario, lease, person, scenario
+
+
+def test_each_page_of_the_rail_has_a_word_and_an_icon_of_its_own(site: Scenario, organizer: Client) -> None:
+    text = organizer.get(reverse("organize:overview", args=[site.competition.slug])).content.decode()
+    rail = text.split('aria-label="Organize"')[1].split("</nav>")[0]
+    links = re.findall(r'<svg class="icon" aria-hidden="true"><use href="[^"#]+#([\w-]+)"/></svg> (\w+)</a>', rail)
+    assert len(links) == rail.count("<li>") == 17
+    sprite = (settings.BASE_DIR / "platform/static/podium/icons.svg").read_text()
+    assert all(f'<symbol id="{icon}"' in sprite for icon, _ in links)
+    for names in zip(*links, strict=True):
+        assert len(set(names)) == len(links)
 
 
 def test_days_are_counted_anew_and_not_added_to(site: Scenario) -> None:
