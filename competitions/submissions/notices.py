@@ -98,8 +98,8 @@ def not_joined_notify(*, submission: Submission, asked_at: datetime) -> None:
         competition=phase.competition,
         event=f"dataset-{submission.pk}-not-joined-{asked_at:%Y%m%dT%H%M%S}",
         subject=f"The dataset of submission #{submission.pk} is not on the board",
-        text=f"The dataset of your team ({submission.file_name}) passed its check in “{phase.name}” of “{phase.competition}”, but could not "
-        "be put on the board because of an error on our side. You need to do nothing: the organizers see it, and can try again.",
+        text=f"The dataset of your team ({submission.file_name}) passed its check in “{phase.name}” of “{phase.competition}”, but could "
+        "not be put on the board because of an error on our side. You need to do nothing: the organizers see it, and can try again.",
         path=f"/submissions/{submission.pk}/",
     )
 
