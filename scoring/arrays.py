@@ -4,7 +4,7 @@ Blocks keep the temporaries in the processor's cache, so that a metric costs a f
 and no extra memory worth mentioning.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -125,10 +125,9 @@ def require_no_nan(array: AnyArray, name: str) -> None:
 
     >>> require_no_nan(np.array([np.nan]), "y_pred")
     Traceback (most recent call last):
-    scoring.errors.ScoringInputError: y_pred: it holds NaN; give a number in every place.
+    scoring.errors.ScoringInputError: y_pred: it holds NaN, first in row 0 (from 0); give a number in every place.
     """
-    if array.dtype.kind == "f" and any(np.isnan(part).any() for part in _flat_blocks(array)):
-        raise ScoringInputError("nan", name, "it holds NaN", "give a number in every place")
+    _require_none(np.isnan, array, name, ("nan", "it holds NaN"), "give a number in every place")
 
 
 def require_finite(array: AnyArray, name: str) -> None:
@@ -136,11 +135,26 @@ def require_finite(array: AnyArray, name: str) -> None:
 
     >>> require_finite(np.array([np.inf]), "y_pred")
     Traceback (most recent call last):
-    scoring.errors.ScoringInputError: y_pred: it holds infinity; give a finite number in every place.
+    scoring.errors.ScoringInputError: y_pred: it holds infinity, first in row 0 (from 0); give a finite number in every place.
     """
     require_no_nan(array, name)
-    if array.dtype.kind == "f" and any(np.isinf(part).any() for part in _flat_blocks(array)):
-        raise ScoringInputError("infinite", name, "it holds infinity", "give a finite number in every place")
+    _require_none(np.isinf, array, name, ("infinite", "it holds infinity"), "give a finite number in every place")
+
+
+def _require_none(
+    is_wrong: Callable[[AnyArray], Any], array: AnyArray, name: str, problem: tuple[str, str], right: str
+) -> None:
+    """Refuse floats that `is_wrong` marks, with the first row that has some."""
+    if array.dtype.kind != "f":
+        return
+    before = 0  # rows
+    for part in _flat_blocks(array):
+        marks = is_wrong(part)
+        if marks.any():
+            code, what = problem
+            row = before + int(marks.reshape(len(marks), -1).any(axis=1).argmax()) if array.ndim else 0
+            raise ScoringInputError(code, name, f"{what}, first in row {row:,} (from 0)", right)
+        before += len(part) if array.ndim else 0
 
 
 def blocks(length: int, size: int) -> Iterator[slice]:

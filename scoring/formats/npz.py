@@ -36,7 +36,7 @@ _HEADER: Final = re.compile(
     re.DOTALL,
 )
 _DESCRIPTION: Final = re.compile(r"'([<>|=]?)([a-zA-Z?])(\d{0,9})'")
-_MADE_BY_US: Final = "write it with numpy.savez_compressed; `python -m scoring write-example` makes one to compare with"
+_MADE_BY_US: Final = "write it with numpy.savez_compressed"
 
 
 @dataclass(frozen=True)

@@ -184,8 +184,9 @@ def test_administrators_are_told_first_of_what_waits_for_them(site: Scenario) ->
     administrator = user_client(person(is_staff=True, is_superuser=True))
     with time_machine.travel(site.now, tick=False):
         assert "Needs attention" not in administrator.get("/admin/").content.decode()
-    site.worker()
+    site.worker("node-7")
     site.submit()
+    Queue.objects.create(name="aside")
     report_post(site)
     HostRequest.objects.create(user=site.member(), purpose="A contest", created_at=site.now)
     profile = Profile.objects.create(user=site.member(), is_public=True)
@@ -193,6 +194,7 @@ def test_administrators_are_told_first_of_what_waits_for_them(site: Scenario) ->
     with time_machine.travel(site.now + timedelta(minutes=2), tick=False):
         page = " ".join(administrator.get("/admin/").content.decode().split())
         queue = " ".join(administrator.get(reverse("organize:queue", args=[site.queue.name])).content.decode().split())
+        queues = administrator.get(reverse("organize:queues")).content.decode()
     for words in (
         f"1 run waits on the queue “{site.queue}”, and no worker is responding; the oldest since",
         "1 person asks to host competitions.",
@@ -202,6 +204,11 @@ def test_administrators_are_told_first_of_what_waits_for_them(site: Scenario) ->
         assert words in page, words
     assert "Degraded: workers" not in page, "said once"
     assert "No worker is responding; 1 run has waited since" in queue
+    assert "The last one, <strong>node-7</strong>, was seen" in queue
+    assert [name for name in re.findall(r"/host/queues/([\w-]+)/", queues) if name in ("aside", site.queue.name)] == [
+        site.queue.name,
+        "aside",
+    ]
     assert 'value="drain"' not in queue, "what is silent is not to be drained, but started"
     assert "state__exact=queued" in queue
     ComputeWorker.objects.update(quarantined_at=site.now)

@@ -100,6 +100,7 @@ def queues(request: HttpRequest) -> HttpResponse:
     require_staff(user)
     rows = with_loads(own_queues(user)).select_related("owner").prefetch_related("workers")
     loads = [(row, sum(not worker.is_silent(now) for worker in row.workers.all())) for row in rows]
+    loads.sort(key=lambda load: not load[0].waiting or load[1] > 0)  # first those that stand
     return render_page(request, None, "organize/own/queues.html", {"queues": loads}, tab="queues")
 
 
@@ -113,6 +114,7 @@ def queue(request: HttpRequest, name: str) -> HttpResponse:
         "queue": shown,
         "workers": workers,
         "is_unserved": shown in queues_without_worker(now),
+        "newest": shown.workers.order_by("last_seen_at").last(),
         "launchers": [(launcher, launcher.is_silent(now)) for launcher in shown.launchers.all()],
         "problems": [(launcher, problem_words(problem)) for launcher, problem in queue_problems(shown)],
         "jobs": queue_jobs(shown)[:MOST_JOBS],
