@@ -5,7 +5,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.auth_backends import AuthenticationBackend
-from allauth.account.forms import ChangePasswordForm, LoginForm, ResetPasswordKeyForm, SignupForm
+from allauth.account.forms import ChangePasswordForm, LoginForm, ReauthenticateForm, ResetPasswordKeyForm, SignupForm
 from allauth.account.models import EmailAddress
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
@@ -168,6 +168,14 @@ class NewPasswordForm(ResetPasswordKeyForm):  # type: ignore[misc]  # allauth ha
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         label_new_password(self)
+
+
+class ConfirmPasswordForm(ReauthenticateForm):  # type: ignore[misc]  # allauth has no types
+    """The same without a placeholder, as the label says it."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["password"].widget.attrs.pop("placeholder", None)
 
 
 def label_new_password(form: ChangePasswordForm | ResetPasswordKeyForm) -> None:
