@@ -314,8 +314,10 @@ def table_to_read(visitor: Visitor) -> None:
     page = visitor.visit("/host/")
     page.get_by_role("button", name="Begin with a table").click()
     rows = "".join(f"m{row},{row % 97}\n" for row in range(300_000))
-    table = {"name": "answers.csv", "mimeType": "text/csv", "buffer": f"id,logS\n{rows}".encode()}
-    page.get_by_role("button", name="Solution", exact=True).set_input_files(table)
+    table = f"id,logS\n{rows}".encode()
+    page.get_by_role("button", name="Solution", exact=True).set_input_files(
+        {"name": "answers.csv", "mimeType": "text/csv", "buffer": table}
+    )
     page.get_by_role("button", name="Next", exact=True).click()
     page.get_by_role("heading", name="Reading your file").wait_for()
 

@@ -99,8 +99,9 @@ def queues(request: HttpRequest) -> HttpResponse:
     user, now = person(request), timezone.now()
     require_staff(user)
     rows = with_loads(own_queues(user)).select_related("owner").prefetch_related("workers")
+    waiting = set(rows.filter(waiting__gt=0).values_list("pk", flat=True))
     loads = [(row, sum(not worker.is_silent(now) for worker in row.workers.all())) for row in rows]
-    loads.sort(key=lambda load: not load[0].waiting or load[1] > 0)  # first those that stand
+    loads.sort(key=lambda load: load[1] > 0 or load[0].pk not in waiting)  # what stands comes first
     return render_page(request, None, "organize/own/queues.html", {"queues": loads}, tab="queues")
 
 
