@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django import forms
 from django.contrib import messages
-from django.db.models import Count, Min, Q, QuerySet
+from django.db.models import Count, F, Min, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
@@ -99,9 +99,8 @@ def queues(request: HttpRequest) -> HttpResponse:
     user, now = person(request), timezone.now()
     require_staff(user)
     rows = with_loads(own_queues(user)).select_related("owner").prefetch_related("workers")
-    waiting = set(rows.filter(waiting__gt=0).values_list("pk", flat=True))
+    rows = rows.order_by(F("oldest_at").asc(nulls_last=True), "name")  # first where runs have waited longest
     loads = [(row, sum(not worker.is_silent(now) for worker in row.workers.all())) for row in rows]
-    loads.sort(key=lambda load: load[1] > 0 or load[0].pk not in waiting)  # what stands comes first
     return render_page(request, None, "organize/own/queues.html", {"queues": loads}, tab="queues")
 
 
