@@ -4,7 +4,7 @@ Blocks keep the temporaries in the processor's cache, so that a metric costs a f
 and no extra memory worth mentioning.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -55,15 +55,26 @@ def take(inputs: Mapping[str, Any], name: str) -> Any:
     return inputs[name]
 
 
-def require_ndim(array: AnyArray, name: str, ndim: int, shape: str) -> None:
-    """Refuse an array that does not have exactly `ndim` dimensions; `shape` is how the right one reads.
+def shape_words(shape: tuple[int, ...]) -> str:
+    """A shape as somebody says it.
 
-    >>> require_ndim(np.zeros((2, 1)), "t", 1, "one dimension, (rows,)")
+    >>> shape_words((73545,)), shape_words((59, 10)), shape_words((1,)), shape_words(())
+    ('an array of 73545 numbers', 'an array of 59 by 10 numbers', 'an array of 1 number', 'a single number')
+    """
+    if not shape:
+        return "a single number"
+    return f"an array of {' by '.join(map(str, shape))} number{'' if shape == (1,) else 's'}"
+
+
+def require_ndim(array: AnyArray, name: str, ndim: int, right: str) -> None:
+    """Refuse an array that does not have exactly `ndim` dimensions; `right` is what to give instead.
+
+    >>> require_ndim(np.zeros((2, 1)), "t", 1, "one number per row")
     Traceback (most recent call last):
-    scoring.errors.ScoringInputError: t: the shape is (2, 1); give one dimension, (rows,).
+    scoring.errors.ScoringInputError: t: it is an array of 2 by 1 numbers; give one number per row.
     """
     if array.ndim != ndim:
-        raise ScoringInputError("wrong_shape", name, f"the shape is {array.shape}", f"give {shape}")
+        raise ScoringInputError("wrong_shape", name, f"it is {shape_words(array.shape)}", f"give {right}")
 
 
 def require_same_shape(first: AnyArray, second: AnyArray, names: tuple[str, str]) -> None:
@@ -71,11 +82,14 @@ def require_same_shape(first: AnyArray, second: AnyArray, names: tuple[str, str]
 
     >>> require_same_shape(np.zeros(2), np.zeros(3), ("y_true", "y_pred"))
     Traceback (most recent call last):
-    scoring.errors.ScoringInputError: y_pred: the shape is (3,); give (2,), the shape of y_true.
+    scoring.errors.ScoringInputError: y_pred: it is an array of 3 numbers; give an array of 2 numbers, like y_true.
     """
     if first.shape != second.shape:
         raise ScoringInputError(
-            "wrong_shape", names[1], f"the shape is {second.shape}", f"give {first.shape}, the shape of {names[0]}"
+            "wrong_shape",
+            names[1],
+            f"it is {shape_words(second.shape)}",
+            f"give {shape_words(first.shape)}, like {names[0]}",
         )
 
 
@@ -95,11 +109,14 @@ def require_columns(array: AnyArray, name: str, columns: int) -> None:
 
     >>> require_columns(np.zeros((2, 9)), "ids", 10)
     Traceback (most recent call last):
-    scoring.errors.ScoringInputError: ids: the shape is (2, 9); give (rows, 10), 10 values per row.
+    scoring.errors.ScoringInputError: ids: it is an array of 2 by 9 numbers; give 10 numbers per row.
     """
     if array.ndim != 2 or array.shape[1] != columns:
         raise ScoringInputError(
-            "wrong_shape", name, f"the shape is {array.shape}", f"give (rows, {columns}), {columns} values per row"
+            "wrong_shape",
+            name,
+            f"it is {shape_words(array.shape)}",
+            f"give {columns} number{'' if columns == 1 else 's'} per row",
         )
 
 
@@ -108,10 +125,9 @@ def require_no_nan(array: AnyArray, name: str) -> None:
 
     >>> require_no_nan(np.array([np.nan]), "y_pred")
     Traceback (most recent call last):
-    scoring.errors.ScoringInputError: y_pred: it holds NaN; give a number in every place.
+    scoring.errors.ScoringInputError: y_pred: it holds NaN, first in row 0 (from 0); give a number in every place.
     """
-    if array.dtype.kind == "f" and any(np.isnan(part).any() for part in _flat_blocks(array)):
-        raise ScoringInputError("nan", name, "it holds NaN", "give a number in every place")
+    _require_none(np.isnan, array, name, ("nan", "it holds NaN"), "give a number in every place")
 
 
 def require_finite(array: AnyArray, name: str) -> None:
@@ -119,11 +135,26 @@ def require_finite(array: AnyArray, name: str) -> None:
 
     >>> require_finite(np.array([np.inf]), "y_pred")
     Traceback (most recent call last):
-    scoring.errors.ScoringInputError: y_pred: it holds infinity; give a finite number in every place.
+    scoring.errors.ScoringInputError: y_pred: it holds infinity, first in row 0 (from 0); give a finite number in every place.
     """
     require_no_nan(array, name)
-    if array.dtype.kind == "f" and any(np.isinf(part).any() for part in _flat_blocks(array)):
-        raise ScoringInputError("infinite", name, "it holds infinity", "give a finite number in every place")
+    _require_none(np.isinf, array, name, ("infinite", "it holds infinity"), "give a finite number in every place")
+
+
+def _require_none(
+    is_wrong: Callable[[AnyArray], Any], array: AnyArray, name: str, problem: tuple[str, str], right: str
+) -> None:
+    """Refuse floats that `is_wrong` marks, with the first row that has some."""
+    if array.dtype.kind != "f":
+        return
+    before = 0  # rows
+    for part in _flat_blocks(array):
+        marks = is_wrong(part)
+        if marks.any():
+            code, what = problem
+            row = before + int(marks.reshape(len(marks), -1).any(axis=1).argmax()) if array.ndim else 0
+            raise ScoringInputError(code, name, f"{what}, first in row {row:,} (from 0)", right)
+        before += len(part) if array.ndim else 0
 
 
 def blocks(length: int, size: int) -> Iterator[slice]:

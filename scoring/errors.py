@@ -71,8 +71,8 @@ class ScoringInputError(ValueError):
     what, right : str
         Clauses without a full stop: what is wrong there, and what would be right.
 
-    >>> str(ScoringInputError("wrong_shape", "y_pred", "the shape is (3,)", "give (4,), one value per label"))
-    'y_pred: the shape is (3,); give (4,), one value per label.'
+    >>> str(ScoringInputError("wrong_shape", "y_pred", "it is an array of 3 numbers", "give 4, one per label"))
+    'y_pred: it is an array of 3 numbers; give 4, one per label.'
     """
 
     def __init__(self, code: str, where: str, what: str, right: str) -> None:

@@ -21,6 +21,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from scoring.arrays import shape_words
 from scoring.errors import ScoringInputError
 from scoring.replicates import RESAMPLES, Deadline, Resampling, Sample, count_share_items, replicate_scores
 from scoring.standings import intervals, wilson
@@ -60,7 +61,9 @@ class Slicing:
         Slicing(values=('9', '10'), codes=array([1, 0, 1]))
         """
         if labels.ndim != 1:
-            raise ScoringInputError("wrong_shape", "labels", f"they have the shape {labels.shape}", "give one an item")
+            raise ScoringInputError(
+                "wrong_shape", "labels", f"they are {shape_words(labels.shape)}", "give one for each item"
+            )
         if labels.dtype.kind not in "Uiub":
             raise ScoringInputError("wrong_dtype", "labels", f"they are {labels.dtype}", "give texts or integers")
         values, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)

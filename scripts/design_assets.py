@@ -27,9 +27,10 @@ globalThis.Chart = Chart;
 CHART_LICENCES: Final = ("chart.js/LICENSE.md", "@kurkle/color/LICENSE.md")
 ICONS: Final = (
     "arrow-down", "arrow-right", "arrow-up", "award", "bell", "book-open", "calendar", "chart-line", "check",
-    "chevron-right", "circle", "circle-check", "circle-dot-dashed", "circle-play", "circle-slash", "circle-x",
-    "clock", "copy", "database", "download", "file-text", "gavel", "info", "layers", "list-ordered", "lock", "medal",
-    "plus", "search", "search-check", "settings", "timer", "triangle-alert", "trophy", "upload", "users", "x",
+    "chevron-right", "circle", "circle-check", "circle-dot-dashed", "circle-play", "circle-question-mark", "circle-slash",
+    "circle-x", "clock", "copy", "cpu", "database", "download", "file-text", "gavel", "git-compare", "info", "layers",
+    "list-ordered", "lock", "mail", "medal", "megaphone", "messages-square", "plus", "search", "search-check", "settings",
+    "timer", "triangle-alert", "trophy", "upload", "user-check", "users", "webhook", "x",
 )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from accounts.models import User
 from accounts.outbox import mail_person
 from accounts.people.blocks import blocked_by, hearing
 from accounts.people.lookup import named_by
+from accounts.second_factor import lacks_second_factor
 from competitions.catalog.models import Competition, CompetitionOrganizer
 from competitions.catalog.organizers import ALREADY_ORGANIZES, UNKNOWN_ACCOUNT, organizer_add
 from competitions.notifications.services import notify_account
@@ -21,6 +22,9 @@ from competitions.organize.models import OrganizerInvitation
 from competitions.organize.refusals import ALREADY_ASKED, NO_LONGER_ASKED, TOO_MANY_ASKED
 
 MOST_OPEN: Final = 20
+SECOND_FACTOR_FIRST: Final = (
+    "Once you accept, you set up an authenticator app or a passkey: organizers sign in with a second factor here."
+)
 
 
 @transaction.atomic
@@ -65,7 +69,9 @@ def _is_address(name: str) -> bool:
 
 def _tell(user: User, competition: Competition, by: User, now: datetime) -> None:
     subject = f"{by} asks you to organize {competition}"
-    text = f"{by} asks you to organize “{competition}” with them. You do once you accept, on the page of hosting."
+    text = f"{by} asks you to organize “{competition}” with them. Accept or decline on the page of hosting."
+    if lacks_second_factor(user, organizes=True):
+        text = f"{text} {SECOND_FACTOR_FIRST}"
     path = reverse("organize:start")
     # by person, not by competition: a host can make another one
     event = f"organizer-invitation-{by.pk}-{user.pk}-{now:%Y-%m-%d}"

@@ -89,6 +89,21 @@ def rescoring_notify(*, submission: Submission, now: datetime) -> None:
     )
 
 
+def not_joined_notify(*, submission: Submission, asked_at: datetime) -> None:
+    """Tell a team that the site could not put its checked dataset on the board, and that it is not their fault."""
+    phase = submission.phase
+    notify(
+        people=team_members(submission.team),
+        kind=Kind.RUN,
+        competition=phase.competition,
+        event=f"dataset-{submission.pk}-not-joined-{asked_at:%Y%m%dT%H%M%S}",
+        subject=f"The dataset of submission #{submission.pk} is not on the board",
+        text=f"The dataset of your team ({submission.file_name}) passed its check in “{phase.name}” of “{phase.competition}”, but could "
+        "not be put on the board because of an error on our side. You need to do nothing: the organizers see it, and can try again.",
+        path=f"/submissions/{submission.pk}/",
+    )
+
+
 def team_standing_notify(*, team: Team, reason: str, is_back: bool = False) -> None:
     """Tell a team that it was disqualified, or takes part again, with the public reason."""
     text = f"The organizers of “{team.competition}” have disqualified your team “{team}”: {reason}"

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.auth_backends import AuthenticationBackend
-from allauth.account.forms import ChangePasswordForm, LoginForm, ResetPasswordKeyForm, SignupForm
+from allauth.account.forms import ChangePasswordForm, LoginForm, ReauthenticateForm, ResetPasswordKeyForm, SignupForm
 from allauth.account.models import EmailAddress
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
@@ -87,7 +87,8 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, object]) -> None:
         """Links lead to the site's own address, whatever host name the request came by."""
-        super().send_mail(template_prefix, email, {name: _at_site(value) for name, value in context.items()})
+        links = {name: _at_site(value) for name, value in context.items()}
+        super().send_mail(template_prefix, email, links | {"brand": settings.BRAND, "site_url": settings.SITE_URL})
 
 
 class ConnectedAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # allauth has no types
@@ -167,6 +168,14 @@ class NewPasswordForm(ResetPasswordKeyForm):  # type: ignore[misc]  # allauth ha
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         label_new_password(self)
+
+
+class ConfirmPasswordForm(ReauthenticateForm):  # type: ignore[misc]  # allauth has no types
+    """The same without a placeholder, as the label says it."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["password"].widget.attrs.pop("placeholder", None)
 
 
 def label_new_password(form: ChangePasswordForm | ResetPasswordKeyForm) -> None:

@@ -236,6 +236,7 @@ ACCOUNT_FORMS = {
     "signup": "accounts.sign_in.SignUpForm",
     "change_password": "accounts.sign_in.PasswordChangeForm",
     "reset_password_from_key": "accounts.sign_in.NewPasswordForm",
+    "reauthenticate": "accounts.sign_in.ConfirmPasswordForm",
 }
 ACCOUNT_LOGIN_METHODS = {"email", "username"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "email*", "password1*", "password2*"]

@@ -79,7 +79,7 @@ def paper_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     0.5
     """
     truth, prediction = numeric(y_true, "y_true"), numeric(y_pred, "y_pred")
-    require_ndim(truth, "y_true", 1, "one dimension, (papers,)")
+    require_ndim(truth, "y_true", 1, "one number per paper")
     require_same_shape(truth, prediction, ("y_true", "y_pred"))
     require_rows(truth, "y_true")
     common = torch_common_dtype(truth, prediction, ("y_true", "y_pred"))
@@ -90,7 +90,7 @@ def _as_tasks(array: AnyArray, name: str) -> AnyArray:
     """One column per task: a one-dimensional array is one task."""
     if array.ndim == 1:
         return array[:, np.newaxis]
-    require_ndim(array, name, 2, "(samples,) or (samples, tasks)")
+    require_ndim(array, name, 2, "one number per sample, or one per sample and task")
     if array.shape[1] == 0:
         raise ScoringInputError("empty_input", name, "it holds no tasks", "give at least one column")
     return array

@@ -85,7 +85,7 @@ def pooled_roc_auc(y_pred_pos: ArrayLike, y_pred_neg: ArrayLike) -> float:
     """
     positives, negatives = numeric(y_pred_pos, "y_pred_pos"), numeric(y_pred_neg, "y_pred_neg")
     for scores, name in ((positives, "y_pred_pos"), (negatives, "y_pred_neg")):
-        require_ndim(scores, name, 1, "one dimension, (edges,)")
+        require_ndim(scores, name, 1, "one number per edge")
         require_rows(scores, name)
         _require_finite_scores(scores, name)
     common = np.promote_types(positives.dtype, negatives.dtype)
@@ -97,7 +97,7 @@ def _mean_over_tasks(metric: TaskMetric, y_true: ArrayLike, y_score: ArrayLike) 
     require_same_shape(truth, score, ("y_true", "y_pred"))
     if truth.ndim == 1:
         truth, score = truth[:, np.newaxis], score[:, np.newaxis]
-    require_ndim(truth, "y_true", 2, "(samples,) or (samples, tasks)")
+    require_ndim(truth, "y_true", 2, "one number per sample, or one per sample and task")
     require_rows(truth, "y_true")
 
     def score_group(tasks: slice) -> list[float]:

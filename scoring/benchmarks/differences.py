@@ -42,7 +42,7 @@ def mean_absolute_error(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     0.5
     """
     truth, prediction = numeric(y_true, "y_true"), numeric(y_pred, "y_pred")
-    require_ndim(truth, "y_true", 1, "one dimension, (samples,)")
+    require_ndim(truth, "y_true", 1, "one number per sample")
     require_same_shape(truth, prediction, ("y_true", "y_pred"))
     require_rows(truth, "y_true")
     _require_exact_difference(truth, prediction, squared=False)
@@ -91,7 +91,7 @@ def root_mean_squared_error(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     require_same_shape(truth, prediction, ("y_true", "y_pred"))
     if truth.ndim == 1:
         truth, prediction = truth[:, np.newaxis], prediction[:, np.newaxis]
-    require_ndim(truth, "y_true", 2, "(samples,) or (samples, tasks)")
+    require_ndim(truth, "y_true", 2, "one number per sample, or one per sample and task")
     require_rows(truth, "y_true")
     errors = [_task_rmse(truth[:, task], prediction[:, task]) for task in range(truth.shape[1])]
     if not errors:

@@ -62,7 +62,7 @@ def positives_above(y_pred_pos: ArrayLike, y_pred_neg: ArrayLike, k: int) -> NDA
     if k < 1:
         raise ScoringInputError("bad_parameter", "k", f"it is {k}", "give a whole number from 1")
     for scores, name in ((positives, "y_pred_pos"), (negatives, "y_pred_neg")):
-        require_ndim(scores, name, 1, "one dimension, (edges,)")
+        require_ndim(scores, name, 1, "one number per edge")
         require_no_nan(scores, name)
     if negatives.shape[0] < k:
         return np.ones(positives.shape[0], np.bool_)
@@ -125,8 +125,8 @@ def mean_reciprocal_rank(y_pred_pos: ArrayLike, y_pred_neg: ArrayLike) -> float:
 
 
 def _require_items(positives: AnyArray, negatives: AnyArray) -> None:
-    require_ndim(positives, "y_pred_pos", 1, "one dimension, (items,)")
-    require_ndim(negatives, "y_pred_neg", 2, "two dimensions, (items, candidates)")
+    require_ndim(positives, "y_pred_pos", 1, "one number per item")
+    require_ndim(negatives, "y_pred_neg", 2, "one row of numbers per item, one number for each candidate")
     if positives.shape[0] != negatives.shape[0]:
         what, right = f"it has {negatives.shape[0]} rows", f"give {positives.shape[0]}, one per positive"
         raise ScoringInputError("wrong_shape", "y_pred_neg", what, right)

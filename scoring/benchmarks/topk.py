@@ -7,7 +7,16 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scoring.arrays import AnyArray, blocks, compared_as, numeric, require_columns, require_rows, torch_common_dtype
+from scoring.arrays import (
+    AnyArray,
+    blocks,
+    compared_as,
+    numeric,
+    require_columns,
+    require_rows,
+    shape_words,
+    torch_common_dtype,
+)
 from scoring.errors import ScoringInputError
 
 K: Final = 10
@@ -165,7 +174,7 @@ def _queries(predictions: ArrayLike, truth: ArrayLike, name: str) -> tuple[AnyAr
     if known.ndim == 2 and known.shape[1] == 1:
         known = known[:, 0]
     if known.ndim != 1:
-        raise ScoringInputError("wrong_shape", name, f"the shape is {known.shape}", "give one dimension, (rows,)")
+        raise ScoringInputError("wrong_shape", name, f"it is {shape_words(known.shape)}", "give one number per row")
     prediction = _top10(predictions, "t_pred_top10", known.shape[0])
     require_rows(known, name)
     return prediction, known

@@ -18,6 +18,7 @@ from typing import IO, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from scoring.arrays import shape_words
 from scoring.errors import ScoringInputError
 from scoring.formats.layouts import Layout, Member, sibling_with_shape
 
@@ -35,7 +36,7 @@ _HEADER: Final = re.compile(
     re.DOTALL,
 )
 _DESCRIPTION: Final = re.compile(r"'([<>|=]?)([a-zA-Z?])(\d{0,9})'")
-_MADE_BY_US: Final = "write it with numpy.savez_compressed; `python -m scoring write-example` makes one to compare with"
+_MADE_BY_US: Final = "write it with numpy.savez_compressed"
 
 
 @dataclass(frozen=True)
@@ -272,9 +273,12 @@ def _require_shape(header: Header, member: Member, layout: Layout, name: str) ->
         return
     sibling = sibling_with_shape(layout, member, header.shape)
     if sibling is not None:
-        what = f"its shape {header.shape} is that of {sibling}"
-        raise ScoringInputError("wrong_split", name, what, f"upload the file for {layout.split}, shape {member.shape}")
-    raise ScoringInputError("wrong_shape", name, f"its shape is {header.shape}", f"it must be {member.shape}")
+        what = f"it is {shape_words(header.shape)}, as many as {sibling} has"
+        right = f"upload the file for {layout.split}, {shape_words(member.shape)}"
+        raise ScoringInputError("wrong_split", name, what, right)
+    raise ScoringInputError(
+        "wrong_shape", name, f"it is {shape_words(header.shape)}", f"it must be {shape_words(member.shape)}"
+    )
 
 
 def _read_numbers(archive: zipfile.ZipFile, info: zipfile.ZipInfo, member: Member, header: Header) -> NDArray[Any]:

@@ -14,7 +14,7 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scoring.arrays import AnyArray, numeric, require_finite, take
+from scoring.arrays import AnyArray, numeric, require_finite, shape_words, take
 from scoring.benchmarks.topk import first_row_with_duplicates
 from scoring.errors import ScoringInputError
 from scoring.formats import npz
@@ -256,7 +256,9 @@ def _as_member(arrays: Mapping[str, ArrayLike], member: Member, expected: Layout
     else:
         given = numeric(take(arrays, member.key), member.key)
     if given.shape != member.shape:
-        raise ScoringInputError("wrong_shape", member.key, f"the shape is {given.shape}", f"it must be {member.shape}")
+        raise ScoringInputError(
+            "wrong_shape", member.key, f"it is {shape_words(given.shape)}", f"it must be {shape_words(member.shape)}"
+        )
     _require_values(given, member)
     with np.errstate(all="ignore"):
         cast = np.ascontiguousarray(given, dtype=np.dtype(member.dtypes[0]))

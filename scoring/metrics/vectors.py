@@ -35,7 +35,7 @@ def rows_from_vectors(metric: Metric, inputs: Mapping[str, object]) -> Rows:
     [0, 1]
     """
     truth, prediction = (numeric(take(inputs, name), name) for name in ("y_true", "y_pred"))
-    require_ndim(truth, "y_true", 1, "one dimension, (samples,)")
+    require_ndim(truth, "y_true", 1, "one number per sample")
     require_same_shape(truth, prediction, ("y_true", "y_pred"))
     require_rows(truth, "y_true")
     chosen = is_labelled(truth)

@@ -25,6 +25,7 @@ django.setup()  # what is seeded is named by modules that import the site's mode
 
 from tests.browser.seeding.features import WEBHOOK  # noqa: E402
 from tests.browser.seeding.finals import CERTIFICATE, WINNER  # noqa: E402
+from tests.browser.seeding.place import PASSWORD  # noqa: E402
 from tests.browser.site import BrowserSite  # noqa: E402
 from tests.browser.visitor import Visitor  # noqa: E402
 from tests.migrated import postgres_database  # noqa: E402
@@ -294,9 +295,34 @@ def refuse_invitation(visitor: Visitor) -> None:
 
 
 def new_token(visitor: Visitor) -> None:
-    page = visitor.visit("/profile/")
+    page = visitor.visit("/accounts/reauthenticate/?next=/profile/")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Confirm").click()
     page.get_by_label("Name", exact=True).fill("cluster")
     page.get_by_role("button", name="Create token").click()
+    page.locator("#secret").wait_for()
+
+
+def new_queue_token(visitor: Visitor) -> None:
+    visitor.visit("/host/queues/crowd/").get_by_role("button", name="Make a new token").click()
+    confirm = visitor.page.get_by_role("button", name="Make a new one")
+    confirm.or_(visitor.page.locator("#secret")).wait_for()
+    if confirm.count():  # there is one already
+        confirm.click()
+        visitor.page.locator("#secret").wait_for()
+
+
+def table_to_read(visitor: Visitor) -> None:
+    """The page that waits until a table was read, which is large so that it takes a while."""
+    page = visitor.visit("/host/")
+    page.get_by_role("button", name="Begin with a table").click()
+    rows = "".join(f"m{row},{row % 97}\n" for row in range(300_000))
+    table = f"id,logS\n{rows}".encode()
+    page.get_by_role("button", name="Solution", exact=True).set_input_files(
+        {"name": "answers.csv", "mimeType": "text/csv", "buffer": table}
+    )
+    page.get_by_role("button", name="Next", exact=True).click()
+    page.get_by_role("heading", name="Reading your file").wait_for()
 
 
 def first_row(visitor: Visitor) -> None:
@@ -372,7 +398,7 @@ def scrolled_board(visitor: Visitor) -> None:
 
 def many_to_move(visitor: Visitor) -> None:
     page = visitor.visit("/host/competitions/gap/submissions/")
-    for checkbox in page.get_by_role("checkbox").all()[:3]:
+    for checkbox in page.locator("[name=chosen]").all()[:3]:
         checkbox.check()
     page.get_by_label("With selected", exact=True).select_option("move")
     page.get_by_role("button", name="Apply").click()
@@ -488,6 +514,8 @@ MOMENTS: dict[str, tuple[str, Callable[[Visitor], None]]] = {
     "submit-wrong-kind": ("ada", code_as_predictions),
     "refused": ("ada", refuse_invitation),
     "profile-new-token": ("ada", new_token),
+    "own-queue-new-token": ("rita", new_queue_token),
+    "guided-wait": ("olga", table_to_read),
     "entry-with-details": ("gina", first_row),
     "annotated-submission": ("ada", annotated_submission),
     "annotated-entry": ("", lambda visitor: visitor.visit(f"{GAP}/leaderboard/").locator("tbody th > a").first.click()),

@@ -131,7 +131,7 @@ def submit(visitor: Visitor, slug: str, folder: Path, error: float) -> None:
 
 def act(page: Page, action: str, reason: str = "") -> None:
     """Choose the first submission of the workspace's list and do something with it."""
-    page.get_by_role("checkbox").first.check()
+    page.get_by_role("checkbox", name=re.compile("^Submission")).first.check()
     page.get_by_label("With selected", exact=True).select_option(label=action)
     if reason:
         page.get_by_label(re.compile("^Public reason")).fill(reason)
@@ -263,6 +263,22 @@ def expect_after_reloads(page: Page, locator: Locator, text: str) -> None:
         page.wait_for_timeout(250)
         page.reload()
     expect(locator).to_contain_text(text)
+
+
+def test_all_rows_of_a_list_are_selected_at_once(new_visitor: NewVisitor) -> None:
+    page = new_visitor("olga").visit("/host/competitions/gap/submissions/")
+    every = page.get_by_label("on this page")
+    boxes = page.get_by_role("checkbox", name=re.compile("^Submission"))
+    total = boxes.count()
+    boxes.first.check()
+    assert every.evaluate("box => box.indeterminate")
+    expect(page.locator(".choose-all output")).to_have_text("1 selected")
+    every.check()
+    assert all(box.is_checked() for box in boxes.all())
+    expect(page.locator(".choose-all output")).to_have_text(f"{total} selected")
+    every.uncheck()
+    assert not any(box.is_checked() for box in boxes.all())
+    expect(page.get_by_role("button", name="Apply")).to_be_hidden()
 
 
 def test_new_labels_are_used_once_it_was_read_what_was_scored_with_the_former(new_visitor: NewVisitor) -> None:

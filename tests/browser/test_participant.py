@@ -185,6 +185,7 @@ def test_a_wrong_file_is_named_and_the_form_can_be_used_again(new_visitor: NewVi
     choose_and_submit(page, write_file(folder, OFFICIAL_NAME, b"not a zip at all"))
     expect(error).not_to_contain_text("test-challenge.npz")
     expect(error).to_be_visible()
+    expect(page.locator("[data-drop-answer]")).to_have_text(f"{OFFICIAL_NAME}, 1 KiB")  # it no longer looks right
     choose_and_submit(page, write_file(folder, OFFICIAL_NAME, prediction("test-dev")), note="now right")
     expect(page.get_by_role("row", name=re.compile("now right"))).to_be_visible()
     expect(page.locator("table.submissions tbody tr")).to_have_count(1)

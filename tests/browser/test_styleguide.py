@@ -96,6 +96,22 @@ def test_a_chart_tells_its_values_to_the_keyboard_and_has_a_table_behind_it(new_
     expect(page.locator(".chart tbody tr")).to_have_count(8)
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_values_of_an_axis_have_equally_many_decimals_and_none_comes_twice(
+    new_visitor: NewVisitor, width: int
+) -> None:
+    visitor = new_visitor()
+    visitor.sign_in("ada")
+    page = visitor.visit(f"{GAP}/leaderboard/history/?phase=test-dev")
+    page.set_viewport_size({"width": width, "height": 900})
+    page.locator("[data-drawn]").wait_for()
+    read_ticks = "one => Object.values(Chart.getChart(one).scales).map(axis => axis.ticks.map(({ label }) => label))"
+    times, values = page.locator("canvas[aria-roledescription=chart]").evaluate(read_ticks)
+    assert {len(value.partition(".")[2]) for value in values} == {1}
+    for labels in (times, values):
+        assert 2 <= len(labels) == len(set(labels)) <= 7
+
+
 def test_a_chart_tells_the_value_that_is_pointed_at(new_visitor: NewVisitor) -> None:
     page = new_visitor().visit("/styleguide/")
     chart = page.locator("canvas[aria-roledescription=chart]")

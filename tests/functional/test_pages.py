@@ -132,7 +132,7 @@ def test_a_refused_file_says_how_many_more_the_team_may_have(site: Scenario, mem
     settings.REFUSED_FILES_PER_DAY = 3
     Submission.objects.update(reason="file_invalid")
     page = page_words(member.get(reverse("web:submission", args=[sent.pk])))
-    assert "Your team may have 3 more refused files today, of 3." in page
+    assert "A team may send 3 such files a day; yours has 3 left." in page
 
 
 def test_a_missing_package_alone_brings_up_those_of_the_image(site: Scenario) -> None:

@@ -21,6 +21,7 @@ from competitions.resources.storage import local_copy, store_path
 from competitions.submissions.datasets import datasets_changed
 from competitions.submissions.file_checks.layouts import divided
 from competitions.submissions.models import Dataset, Submission
+from competitions.submissions.notices import not_joined_notify
 from competitions.submissions.states import Kind, State
 from core.background import jobs
 from core.background.rows import Claim, claims
@@ -79,11 +80,13 @@ def waiting_joinings() -> QuerySet[Joining]:
     return Joining.objects.filter(needs_work=True)
 
 
-@claims(waiting_joinings, "submission__phase", "submission__file")
+@claims(waiting_joinings, "submission__phase__competition", "submission__team", "submission__file")
 def joining_perform(row: Joining, claimed: Claim) -> None:
     """Let one dataset join; where it fails again and again, it is given up."""
     if row.attempts > settings.BACKGROUND_ATTEMPTS:
-        claimed.release(needs_work=False, has_failed=True)
+        with transaction.atomic():
+            claimed.conclude(needs_work=False, has_failed=True)
+            not_joined_notify(submission=row.submission, asked_at=row.asked_at)
         return
     with claimed.kept():
         dataset_join(submission=row.submission, now=timezone.now())

@@ -60,14 +60,14 @@ class Moment(forms.DateTimeField):
 class ScheduleForm(StepForm):
     opens_at = Moment(label="Opens (UTC)")
     closes_at = Moment(
-        label="Closes (UTC)", help_text="Later scores are not ranked. You can move it as long as it runs."
+        label="Closes (UTC)", help_text="What arrives later is not ranked. You can move the end while the phase runs."
     )
     max_submissions_per_day = forms.IntegerField(
         label="Submissions a day",
         min_value=1,
         max_value=1000,
         initial=5,
-        help_text="Of each team. What fails on our side costs nothing.",
+        help_text="For each team. What fails on our side does not count.",
     )
     max_team_size = forms.IntegerField(label="People in a team, at most", min_value=1, max_value=1000, initial=4)
 

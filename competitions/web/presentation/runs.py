@@ -9,6 +9,7 @@ from django.db.models import Q
 
 from competitions.disclosure.outputs import LogStream
 from competitions.leaderboards.growing.missing_runs import counting_submissions
+from competitions.leaderboards.models import Joining
 from competitions.runs.models import Run, RunEvent
 from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.states import FINAL, Kind, State
@@ -96,9 +97,10 @@ def shown_log(stream: LogStream, text: str, *, is_final: bool) -> ShownLog:
 
 @dataclass(frozen=True)
 class DatasetStanding:
-    """A submitted dataset; `run_on` of `wanted` algorithms have been run on it."""
+    """A submitted dataset; `run_on` of `wanted` algorithms have been run on it. `has_failed`: it could not join."""
 
     dataset: Dataset | None
+    has_failed: bool = False
     run_on: int = 0
     wanted: int = 0
 
@@ -127,7 +129,8 @@ def growing_context(submission: Submission, chosen: str) -> GrowingContext:
 def _dataset(submission: Submission) -> DatasetStanding:
     dataset = Dataset.objects.filter(submission=submission).first()
     if dataset is None:
-        return DatasetStanding(None)
+        return DatasetStanding(None, has_failed=Joining.objects.filter(submission=submission, has_failed=True).exists())
     counting = counting_submissions(submission.phase)
     ended = Q(submission__in=counting.values("pk"), state__in=FINAL)
-    return DatasetStanding(dataset, Run.objects.filter(ended, task=dataset.task_id).count(), counting.count())
+    run_on = Run.objects.filter(ended, task=dataset.task_id).count()
+    return DatasetStanding(dataset, run_on=run_on, wanted=counting.count())

@@ -34,7 +34,7 @@ def _kinds_field(kinds: Sequence[tuple[Kind, str]]) -> forms.MultipleChoiceField
         choices=[(kind.value, label) for kind, label in kinds],
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        help_text="Nothing chosen: everything.",
+        help_text="Choose none to hear about everything.",
     )
 
 

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
+import allauth
 import pytest
 import time_machine
+from django.conf import settings
 from django.core import mail
 from django.core.mail import EmailMultiAlternatives
 from django.core.mail.backends.base import BaseEmailBackend
+from django.template.loader import render_to_string
 from django.test import Client
 from django.urls import reverse
 
-from accounts.models import OutgoingMail
+from accounts.models import OutgoingMail, User
 from accounts.outbox import MAIL, OutboxBackend, mail_deliver
 from core.background import jobs
+from core.templatetags.design import sentence_case
 from tests.background import run_background
 from tests.scenario import Scenario
 
@@ -61,6 +67,8 @@ def test_signing_up_writes_a_row_and_the_background_process_sends_the_mail() -> 
     assert OutgoingMail.objects.count() == 1
     run_background()
     assert [message.to for message in mail.outbox] == [["new@example.org"]]
+    assert mail.outbox[0].subject == "Confirm your e-mail address"
+    assert mail.outbox[0].body.startswith("Welcome, newcomer! Confirm your e-mail address")
     assert "/accounts/confirm-email/" in mail.outbox[0].body
     assert not OutgoingMail.objects.exists(), "links in mails are secrets, and not kept"
 
@@ -122,6 +130,61 @@ def test_a_mail_waits_while_the_password_of_the_mail_server_is_wrong(settings: A
     assert OutgoingMail.objects.count() == 1
 
 
+ALLAUTH: Final = Path(allauth.__file__).parent / "templates"
+NOT_SENT: Final = {"login_code", "password_reset_code"}  # codes in place of links and passwords are turned off
+MAILS: Final = sorted(
+    str(path.relative_to(ALLAUTH)).removesuffix("_subject.txt") for path in ALLAUTH.glob("*/email/*_subject.txt")
+)
+
+
+@pytest.mark.parametrize("name", [name for name in MAILS if Path(name).name not in NOT_SENT])
+def test_each_mail_about_an_account_is_in_this_sites_words(name: str) -> None:
+    for part in ("subject", "message"):
+        assert (settings.BASE_DIR / "platform/templates" / f"{name}_{part}.txt").is_file()
+    subject = render_to_string(f"{name}_subject.txt", {"provider": "GitHub"}).strip()
+    assert subject == sentence_case(subject)
+
+
+@pytest.mark.parametrize(
+    ("email", "subject", "words"),
+    [
+        (
+            "ann@example.org",
+            "Choose a new password",
+            "Somebody, perhaps you, asked for a new password for your account “ann”",
+        ),
+        (
+            "nobody@example.org",
+            "No account has this e-mail address",
+            "the account of nobody@example.org. No account here",
+        ),
+    ],
+)
+def test_a_forgotten_password_gets_a_mail_that_says_what_to_do(email: str, subject: str, words: str) -> None:
+    User.objects.create_user("ann", "ann@example.org", "a long pass phrase")
+    assert Client().post(reverse("account_reset_password"), {"email": email}).status_code == 302
+    run_background()
+    assert [message.subject for message in mail.outbox] == [subject]
+    assert words in mail.outbox[0].body
+
+
+def test_a_changed_password_is_told_with_when_and_from_where() -> None:
+    person = User.objects.create_user("ann", "ann@example.org", "a long pass phrase")
+    client = Client(headers={"User-Agent": "Firefox"})
+    client.force_login(person, backend="accounts.sign_in.PeopleBackend")
+    fields = {
+        "oldpassword": "a long pass phrase",
+        "password1": "quite another phrase",
+        "password2": "quite another phrase",
+    }
+    assert client.post(reverse("account_change_password"), fields).status_code == 302
+    run_background()
+    assert mail.outbox[-1].subject == "Your password was changed"
+    assert re.search(
+        r"\n\nWhen: \d{4}-\d\d-\d\d \d\d:\d\d UTC\nFrom: 127\.0\.0\.1 \(Firefox\)\n", str(mail.outbox[-1].body)
+    )
+
+
 class WrongPassword(BaseEmailBackend):
     """As smtplib where the password has letters that are not ASCII."""
 
@@ -142,6 +205,7 @@ def test_links_in_mails_lead_to_the_sites_own_address(settings: Any) -> None:
     run_background()
     assert "https://podium.example.org/accounts/confirm-email/" in mail.outbox[0].body
     assert "//web" not in mail.outbox[0].body
+    assert mail.outbox[0].body.rstrip().endswith("Podium, https://podium.example.org")
 
 
 @pytest.mark.parametrize("page", ["account_email_verification_sent", "account_reset_password_done"])

@@ -8,11 +8,14 @@ import pytest
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from allauth.mfa.signals import authenticator_added
+from django.core import mail
 from django.core.cache import cache
 from django.test import Client
 
 from accounts.models import ApiToken, Scope, User, token_create
 from competitions.catalog.organizers import organizer_add
+from competitions.notifications.models import Notification
+from competitions.organize.inviting import organizer_invite
 from tests.permissions import user_client
 from tests.scenario import Scenario, person
 
@@ -59,6 +62,15 @@ def test_whoever_organizes_without_being_staff_needs_one(site: Scenario, setting
     assert (token.status_code, ApiToken.objects.get(user=member).scopes) == (200, ["read", "submit", "team"])
     with_second_factor(member)
     assert client.get(workspace).status_code == 200
+
+
+@pytest.mark.parametrize("has_one", [False, True])
+def test_an_invitation_to_organize_says_that_a_second_factor_comes_first(site: Scenario, *, has_one: bool) -> None:
+    guest = with_second_factor(person()) if has_one else person()
+    organizer_invite(competition=site.competition, person=guest.username, by=site.organizer, now=site.now)
+    page = user_client(guest).get("/host/").content.decode()
+    for text in (page, Notification.objects.get(user=guest).text, mail.outbox[-1].body):
+        assert ("set up an authenticator app or a passkey" in text) is not has_one
 
 
 @pytest.mark.parametrize("is_second_factor", [True, False])

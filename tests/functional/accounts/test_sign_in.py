@@ -321,5 +321,9 @@ def test_the_pages_of_accounts_are_in_sentence_case() -> None:
     )
     assert all(label in change for label in ("Current password", "New password (again)", "Change password"))
     assert "Confirm e-mail address This link has expired" in confirm
+    again = client.get(reverse("account_reauthenticate"), follow=True).content.decode()
+    assert "placeholder" not in again, "the label says it"
+    assert "Enter your password" not in again
+    assert "Forgot your password?" in again
     pages = (*shown.values(), reset, change, confirm)
     assert not [word for word in ("Sign In", "Sign Up", "Signup", "New Password") if word in " ".join(pages)]

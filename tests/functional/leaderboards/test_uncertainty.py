@@ -283,7 +283,7 @@ def test_a_board_whose_program_writes_nothing_says_why_it_has_no_intervals(site:
     score(site, 0.5, None)
     assert not BoardUncertainty.objects.exists()
     page = client.get(f"/competitions/{site.competition.slug}/leaderboard/?phase={site.phase.slug}").text
-    assert "No intervals" in page
+    assert "No margins of error" in page
 
 
 @pytest.mark.parametrize(

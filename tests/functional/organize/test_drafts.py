@@ -142,9 +142,7 @@ def test_all_columns_of_one_kind_are_ticked_and_the_others_are_named(guided: Gui
     guided.attach(multilabel())
     assert targets_shown(guided) == list(LABELS)
     page = guided.page("steps/columns/")
-    assert (
-        "Not ticked: score (numbers), note (texts), because columns are scored together if they are of one kind" in page
-    )
+    assert "Not ticked: score (numbers), note (texts). Only columns of one kind are scored together." in page
     assert guided.answer("columns").status_code == 302
     metric = form_fields(guided.client.get(f"/host/{guided.draft.key}/steps/metric/"))["metric"]
     assert METRICS[metric[0]].group == "multi-label"
@@ -165,7 +163,7 @@ def test_of_columns_of_several_kinds_the_number_that_looks_like_a_target_is_tick
     assert targets_shown(guided) == ["logS"]
     page = guided.page("steps/columns/")
     assert "Check what we found: which column is the id, and which one teams predict." in page
-    assert "Not ticked: smiles (texts), batch (classes), because columns are scored together" in page
+    assert "Not ticked: smiles (texts), batch (classes). Only columns of one kind are scored together." in page
     assert guided.answer("columns").status_code == 302
 
 
@@ -189,7 +187,7 @@ def test_what_the_sample_submission_names_is_ticked(guided: Guided) -> None:
     sample = "id,score,rude\n" + "".join(f"{row},0,0\n" for row in range(30))
     guided.attach(sample, role="sample_submission", name="sample.csv")
     assert targets_shown(guided) == ["score", "rude"]
-    assert "because the sample submission does not have them" in guided.page("steps/columns/")
+    assert "The sample submission does not have them." in guided.page("steps/columns/")
 
 
 @pytest.mark.parametrize(

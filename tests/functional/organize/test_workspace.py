@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 import time_machine
+from django.conf import settings
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -29,6 +30,17 @@ from competitions.submissions.states import Kind, Reason, State
 from competitions.teams.models import Registration
 from tests.permissions import user_client
 from tests.scenario import Scenario, lease, person, scenario
+
+
+def test_each_page_of_the_rail_has_a_word_and_an_icon_of_its_own(site: Scenario, organizer: Client) -> None:
+    text = organizer.get(reverse("organize:overview", args=[site.competition.slug])).content.decode()
+    rail = text.split('aria-label="Organize"')[1].split("</nav>")[0]
+    links = re.findall(r'<svg class="icon" aria-hidden="true"><use href="[^"#]+#([\w-]+)"/></svg> (\w+)</a>', rail)
+    assert len(links) == rail.count("<li>") == 17
+    sprite = (settings.BASE_DIR / "platform/static/podium/icons.svg").read_text()
+    assert all(f'<symbol id="{icon}"' in sprite for icon, _ in links)
+    for names in zip(*links, strict=True):
+        assert len(set(names)) == len(links)
 
 
 def test_days_are_counted_anew_and_not_added_to(site: Scenario) -> None:
@@ -172,8 +184,9 @@ def test_administrators_are_told_first_of_what_waits_for_them(site: Scenario) ->
     administrator = user_client(person(is_staff=True, is_superuser=True))
     with time_machine.travel(site.now, tick=False):
         assert "Needs attention" not in administrator.get("/admin/").content.decode()
-    site.worker()
+    site.worker("node-7")
     site.submit()
+    Queue.objects.create(name="aside")
     report_post(site)
     HostRequest.objects.create(user=site.member(), purpose="A contest", created_at=site.now)
     profile = Profile.objects.create(user=site.member(), is_public=True)
@@ -181,6 +194,7 @@ def test_administrators_are_told_first_of_what_waits_for_them(site: Scenario) ->
     with time_machine.travel(site.now + timedelta(minutes=2), tick=False):
         page = " ".join(administrator.get("/admin/").content.decode().split())
         queue = " ".join(administrator.get(reverse("organize:queue", args=[site.queue.name])).content.decode().split())
+        queues = administrator.get(reverse("organize:queues")).content.decode()
     for words in (
         f"1 run waits on the queue “{site.queue}”, and no worker is responding; the oldest since",
         "1 person asks to host competitions.",
@@ -190,6 +204,11 @@ def test_administrators_are_told_first_of_what_waits_for_them(site: Scenario) ->
         assert words in page, words
     assert "Degraded: workers" not in page, "said once"
     assert "No worker is responding; 1 run has waited since" in queue
+    assert "The last one, <strong>node-7</strong>, was seen" in queue
+    assert [name for name in re.findall(r"/host/queues/([\w-]+)/", queues) if name in ("aside", site.queue.name)] == [
+        site.queue.name,
+        "aside",
+    ]
     assert 'value="drain"' not in queue, "what is silent is not to be drained, but started"
     assert "state__exact=queued" in queue
     ComputeWorker.objects.update(quarantined_at=site.now)

@@ -10,6 +10,7 @@ import pytest
 
 import scoring
 from scoring import synthetic
+from scoring.arrays import BLOCK, require_finite
 
 NAN, INF = float("nan"), float("inf")
 TEN = [[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]]
@@ -152,6 +153,15 @@ def test_a_nan_class_counts_as_wrong_in_the_official_accuracy_alone() -> None:
     assert scoring.evaluate("ogbn-arxiv", arrays) == {"acc": 0.5}
     with pytest.raises(scoring.ScoringInputError, match="it holds NaN"):
         scoring.accuracy(arrays["y_true"], arrays["y_pred"])
+
+
+@pytest.mark.parametrize(("value", "what"), [(NAN, "NaN"), (INF, "infinity"), (-INF, "infinity")])
+@pytest.mark.parametrize("shape", [(7,), (7, 3), (BLOCK + 7,)], ids=["vector", "matrix", "two blocks"])
+def test_the_first_row_that_holds_no_number_is_named(shape: tuple[int, ...], value: float, what: str) -> None:
+    array = np.zeros(shape)
+    array[-3:-1] = value
+    with pytest.raises(scoring.ScoringInputError, match=f"it holds {what}, first in row {shape[0] - 3:,} \\(from 0\\)"):
+        require_finite(array, "y_pred")
 
 
 def test_infinite_scores_are_ordinary_for_ranks_and_hits() -> None:

@@ -292,7 +292,7 @@ def test_a_reference_of_arrays_brings_lists_of_labels(tmp_path: Path, monkeypatc
     ("labels", "words"),
     [
         (np.arange(499), "it has 499 labels; give one for each of 500 items"),
-        (np.zeros((500, 2), dtype=int), "they have the shape (500, 2)"),
+        (np.zeros((500, 2), dtype=int), "they are an array of 500 by 2 numbers; give one for each item"),
         (np.zeros(500), "they are float64; give texts or integers"),
     ],
 )

@@ -267,6 +267,22 @@ def test_stored_and_deflated_members_are_equally_right(method: int, tmp_path: Pa
     assert submissions.read(path, *GAPS, rows=ROWS)["y_pred"].shape == (ROWS,)
 
 
+@pytest.mark.parametrize(
+    ("array", "words"),
+    [
+        (
+            np.zeros(ROWS - 1, np.float32),
+            f"it is an array of {ROWS - 1} numbers; it must be an array of {ROWS} numbers.",
+        ),
+        (np.zeros((ROWS, 1), np.float32), f"it is an array of {ROWS} by 1 numbers; it must be"),
+        (np.float32(1), "it is a single number; it must be"),
+        (np.zeros(147_432, np.float32), "it is an array of 147432 numbers, as many as test-challenge has"),
+    ],
+)
+def test_a_wrong_shape_is_told_in_words(array: Any, words: str, tmp_path: Path) -> None:
+    assert words in str(refusal(tmp_path, member(npy(array))))
+
+
 def test_column_order_is_read_as_numpy_reads_it(tmp_path: Path) -> None:
     _, arrays = synthetic.make("lsc-wikikg90mv2", "test-dev", rows=40)
     path = tmp_path / submissions.official_filename("lsc-wikikg90mv2", "test-dev")

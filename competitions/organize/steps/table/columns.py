@@ -148,7 +148,8 @@ def propose_targets(solution: Solution, sample: Solution | None) -> tuple[list[s
     named = [name for name in able if name in in_sample]
     if named:
         others = [name for name in able if name not in in_sample]
-        return named, _left_out(others, "the sample submission does not have them") if others else ""
+        why = "The sample submission does not have them. Tick those that teams predict all the same"
+        return named, _left_out(others, why) if others else ""
     families = {name: _family(columns[name]) for name in able}
     if len(set(families.values())) <= 1:
         return able, ""
@@ -157,7 +158,9 @@ def propose_targets(solution: Solution, sample: Solution | None) -> tuple[list[s
     likeliest = max(reversed(kinds), key=lambda kind: (kinds.count(kind), kind == "number"))
     ticked = [name for name in numbers or able if columns[name]["kind"] == likeliest]
     others = [f"{name} ({families[name]})" for name in able if name not in ticked]
-    return ticked, _left_out(others, "columns are scored together if they are of one kind")
+    return ticked, _left_out(
+        others, "Only columns of one kind are scored together. Tick these instead if teams predict them"
+    )
 
 
 def _family(column: ColumnDocument) -> str:
@@ -166,7 +169,7 @@ def _family(column: ColumnDocument) -> str:
 
 
 def _left_out(names: list[str], why: str) -> str:
-    return f"Not ticked: {join_values(names, show=8)}, because {why}. Tick them if teams predict them."
+    return f"Not ticked: {join_values(names, show=8)}. {why}."
 
 
 def column_shapes(draft: CompetitionDraft, targets: Sequence[str]) -> list[dict[str, object]]:

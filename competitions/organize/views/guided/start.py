@@ -10,12 +10,13 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
+from accounts.second_factor import lacks_second_factor
 from accounts.views import person
 from competitions.catalog.models import Competition
 from competitions.catalog.organizers import may_host
 from competitions.organize import hosts
 from competitions.organize.drafts import draft_begin
-from competitions.organize.inviting import invitation_accept, invitations_to
+from competitions.organize.inviting import SECOND_FACTOR_FIRST, invitation_accept, invitations_to
 from competitions.organize.models import CompetitionDraft, HostRequest
 from competitions.organize.steps.paths import draft_path
 from competitions.web.forms import cleaned
@@ -59,6 +60,7 @@ def start(request: HttpRequest) -> HttpResponse:
         "asked": host_request,
         "form": RequestForm(),
         "invitations": invitations_to(user),
+        "second_factor_first": SECOND_FACTOR_FIRST if lacks_second_factor(user, organizes=True) else "",
         "drafts": CompetitionDraft.objects.open_to(user).select_related("competition"),
         "organized": _organized(user, timezone.now()),
     }

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django import forms
 from django.contrib import messages
-from django.db.models import Count, Min, Q, QuerySet
+from django.db.models import Count, F, Min, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
@@ -99,6 +99,7 @@ def queues(request: HttpRequest) -> HttpResponse:
     user, now = person(request), timezone.now()
     require_staff(user)
     rows = with_loads(own_queues(user)).select_related("owner").prefetch_related("workers")
+    rows = rows.order_by(F("oldest_at").asc(nulls_last=True), "name")  # first where runs have waited longest
     loads = [(row, sum(not worker.is_silent(now) for worker in row.workers.all())) for row in rows]
     return render_page(request, None, "organize/own/queues.html", {"queues": loads}, tab="queues")
 
@@ -113,6 +114,7 @@ def queue(request: HttpRequest, name: str) -> HttpResponse:
         "queue": shown,
         "workers": workers,
         "is_unserved": shown in queues_without_worker(now),
+        "newest": shown.workers.order_by("last_seen_at").last(),
         "launchers": [(launcher, launcher.is_silent(now)) for launcher in shown.launchers.all()],
         "problems": [(launcher, problem_words(problem)) for launcher, problem in queue_problems(shown)],
         "jobs": queue_jobs(shown)[:MOST_JOBS],

@@ -7,7 +7,6 @@
   const SHAPES = { own: "rect", best: "circle", other: "circle", good: "triangle", bad: "crossRot" };
   const LABEL_GAP = 14;
   const TITLE_CHARS = 28; // of a line of an axis' title: a chart is hardly ever lower
-  const numbers = new Intl.NumberFormat("en", { maximumSignificantDigits: 6 });
 
   const dataset = (series) => {
     const colour = token(TONES[series.tone]);
@@ -63,7 +62,7 @@
       border: { display: false },
       grid: { color: token("line"), display: position === "left" || spec.scale === "rank" },
       title: { display: Boolean(spec.title), text: titleLines(spec.title || ""), color: token("ink-soft") },
-      ticks: { color: token("ink-soft"), maxTicksLimit: 6, maxRotation: 0, autoSkipPadding: 16, callback: (value) => numbers.format(value) },
+      ticks: { color: token("ink-soft"), maxTicksLimit: 6, maxRotation: 0, autoSkipPadding: 16, includeBounds: false },
     };
     if (["rank", "count"].includes(spec.scale)) scale.ticks.precision = 0;
     if (spec.ticks) {
@@ -144,6 +143,7 @@
 
   const options = (spec) => ({
     animation: false,
+    locale: "en",
     maintainAspectRatio: false,
     normalized: true,
     parsing: false,

@@ -63,6 +63,8 @@
     for (const span of document.querySelectorAll("[data-countdown]")) {
       const text = countdown(span);
       if (span.textContent !== text) span.textContent = text;
+      const left = new Date(span.dataset.countdown) - now();
+      span.classList.toggle("near", left > 0 && left < NEAR_MS);
     }
   };
 

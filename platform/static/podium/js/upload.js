@@ -260,6 +260,7 @@
       if (isOver) localStorage.removeItem(remembered(file, form.dataset.upload));
       hold(form, false);
       button.focus(); // a button that was disabled has lost it
+      answerInZone(form, file, false); // it looked right, and is not
       showProblem(form, problem);
       if (problem.kinds) form.querySelector("[data-send-instead]").focus();
       form.querySelector(".upload-progress").hidden = true;

@@ -15,6 +15,7 @@ from competitions.catalog.models import Phase
 from competitions.catalog.readiness import competition_warnings
 from competitions.leaderboards.growing.joining import JOINING_JOB, dataset_join, dataset_name, datasets_join
 from competitions.leaderboards.models import Entry, Joining
+from competitions.notifications.models import Notification
 from competitions.resources.models import Resource
 from competitions.resources.storage import local_copy, store_bytes
 from competitions.runs.services import submission_rerun
@@ -26,6 +27,7 @@ from competitions.teams.merging import merge_accept, merge_propose
 from core.background import jobs
 from core.refusals import InvalidFile, NotAllowed
 from tests.growing import DATASET, join, joined, main_board, order, reconcile, settle, submit_code, submit_dataset, work
+from tests.permissions import user_client
 from tests.refusals import refuses
 from tests.scenario import Scenario, person
 
@@ -69,6 +71,12 @@ def test_a_dataset_that_cannot_join_holds_up_no_other_and_is_given_up_until_it_i
     waiting.update(attempts=settings.BACKGROUND_ATTEMPTS, claimed_until=None)
     assert join(site) == 0
     assert "dataset_not_joined" in {warning.code for warning in competition_warnings(site.competition)}
+    told = Notification.objects.get(event__startswith=f"dataset-{damaged.pk}-not-joined")
+    assert (told.user, told.path) == (site.member(), f"/submissions/{damaged.pk}/")
+    page = user_client(site.member()).get(told.path).content.decode()
+    for text in (told.text, " ".join(page.split())):
+        assert "could not be put on the board because of an error on our side" in text
+    assert "joins the board as soon as" not in page
     site.now += timedelta(minutes=1)
     submission_rerun(submission=damaged, actor="o", now=site.now)
     work(site, {})
