@@ -87,6 +87,17 @@ def _scored_as_before(proposal: Proposal) -> Q:
     return former
 
 
+def is_superseded(proposal: Proposal) -> bool:
+    """True once a later proposal is applied that scores tasks of this one: its scores stand."""
+    if proposal.state != Proposal.State.APPLIED:
+        return False
+    applied = Proposal.objects.filter(competition=proposal.competition_id, state=Proposal.State.APPLIED)
+    tasks = scored_tasks(proposal).values("pk")
+    return any(
+        scored_tasks(other).filter(pk__in=tasks).exists() for other in applied.filter(ended_at__gt=proposal.ended_at)
+    )
+
+
 @transaction.atomic
 def submission_rescore(*, proposal: Proposal, submission: Submission, now: datetime) -> Rescoring:
     """Queue a copy of the submission on the proposal's queue, behind everything that teams sent in."""

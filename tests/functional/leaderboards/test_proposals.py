@@ -298,6 +298,37 @@ def test_what_could_not_be_run_after_it_was_applied_is_said_and_run_again(
     assert begun.compared_count is not None, "what it did stays on its page"
 
 
+def test_an_earlier_proposal_takes_nothing_over_once_a_later_one_is_applied(
+    site: Scenario, two: list[Submission]
+) -> None:
+    earlier = proposal(site)
+    answer(site, {sent.pk: 0.4 for sent in two})
+    carry_on(site)
+    late, held = site.submit(team=site.join("late")), site.claim()
+    apply(site, earlier)
+    body = {"outcome": "finished", "scores": {"mae": 0.9}}
+    reports.run_complete(**lease(held), result=read_result(body, columns=["mae"]), now=site.now)
+    carry_on(site)
+    not_run(site, late)
+    later = proposal(site, start=False)
+    put(site, later, PROGRAM + b"\0")
+    services.proposal_start(proposal=later, now=site.now)
+    work(site)
+    answer(site, {each.pk: 0.3 for each in (*two, late)})
+    carry_on(site)
+    services.proposal_retry(proposal=earlier, now=site.now)
+    work(site)
+    held = site.claim()
+    apply(site, later)
+    reports.run_complete(**lease(held), result=read_result(body, columns=["mae"]), now=site.now)
+    carry_on(site)
+    assert ranks(site.phase.leaderboard) == [(each.team_id, 0.3) for each in (*two, late)]
+    earlier.refresh_from_db()
+    assert earlier.is_settled
+    with refuses(services.PROPOSAL_SUPERSEDED):
+        services.proposal_retry(proposal=earlier, now=site.now)
+
+
 def test_dropped_it_leaves_no_trace_on_boards(site: Scenario, two: list[Submission]) -> None:
     begun = proposal(site)
     with refuses(services.PROPOSAL_IN_WORK):
