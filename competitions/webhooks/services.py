@@ -93,9 +93,20 @@ def _turn_off(**whose: object) -> None:
 
 @transaction.atomic
 def webhook_resume(*, webhook: Webhook, by: User) -> None:
-    """Send again, beginning with what waits; from now on the webhook is this person's."""
-    Webhook.objects.filter(pk=webhook.pk).update(stopped_at=None, paused_until=None, created_by=by)
+    """Send again, beginning with what waits; from now on it is this person's, if whoever added it has left.
+
+    Until then it stays theirs, since they chose where it sends, and ends with their part in the team.
+    """
+    owner = webhook.created_by if _takes_part(webhook) else by
+    Webhook.objects.filter(pk=webhook.pk).update(stopped_at=None, paused_until=None, created_by=owner)
     _send_waiting(webhook)
+
+
+def _takes_part(webhook: Webhook) -> bool:
+    """True while whoever added it is one of the team, or of the organizers."""
+    if webhook.team_id is not None:
+        return Membership.objects.filter(team=webhook.team_id, user=webhook.created_by).exists()
+    return CompetitionOrganizer.objects.filter(competition=webhook.competition_id, user=webhook.created_by).exists()
 
 
 def secret_replace(*, webhook: Webhook) -> str:

@@ -147,6 +147,7 @@ def test_what_an_organizer_had_sent_ends_with_their_rights(site: Scenario) -> No
     of_successor = webhook_create(
         competition=site.competition, team=None, by=successor, url="https://new.example/x", kinds=[], now=site.now
     )
+    webhook_resume(webhook=theirs, by=successor)  # as after a failure
     organizer_remove(organizer=CompetitionOrganizer.objects.exclude(pk=role.pk).get())
     announce(site)
     assert set(WebhookMessage.objects.values_list("webhook", flat=True)) == {own.pk, of_successor.pk}
@@ -167,6 +168,7 @@ def test_what_a_member_had_sent_ends_with_their_part_in_the_team(site: Scenario,
         )
         for by in (mate, site.team.captain)
     )
+    webhook_resume(webhook=theirs, by=site.team.captain)  # as after a failure
     if end == "leaves":
         teams.team_leave(team=site.team, by=mate)
     else:
