@@ -69,6 +69,9 @@ def test_a_dataset_that_cannot_join_holds_up_no_other_and_is_given_up_until_it_i
     waiting.update(attempts=settings.BACKGROUND_ATTEMPTS, claimed_until=None)
     assert join(site) == 0
     assert "dataset_not_joined" in {warning.code for warning in competition_warnings(site.competition)}
+    submission_disqualify(submission=damaged, reason="Copied.", now=site.now)
+    assert "dataset_not_joined" not in {warning.code for warning in competition_warnings(site.competition)}
+    submission_reinstate(submission=damaged, reason="It was not.", now=site.now)
     site.now += timedelta(minutes=1)
     submission_rerun(submission=damaged, actor="o", now=site.now)
     work(site, {})
