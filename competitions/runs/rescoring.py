@@ -75,12 +75,15 @@ def missing_submissions(proposal: Proposal) -> QuerySet[Submission]:
 
 
 def _scored_as_before(proposal: Proposal) -> Q:
-    """Runs with a file that the proposal replaced, or without the score that it asks for."""
+    """Runs with a file that the proposal or an earlier one replaced, or without the score that it asks for."""
     former = Q(pk__in=[])
-    for file in proposal.files.select_related("replaces"):
-        if file.replaces is not None:
-            digest = f"sha256:{file.replaces.file_id}"
-            former |= Q(task=file.task_id) & Q(**{f"receipt__inputs__{file.slot}": digest})
+    applied = ProposedFile.objects.filter(
+        proposal__state=Proposal.State.APPLIED, proposal__ended_at__lte=proposal.ended_at, replaces__isnull=False
+    )
+    for file in proposal.files.select_related("resource"):
+        replaced = applied.filter(task=file.task_id, slot=file.slot).values_list("replaces__file", flat=True)
+        digests = [f"sha256:{digest}" for digest in replaced if digest != file.resource.file_id]
+        former |= Q(task=file.task_id) & Q(**{f"receipt__inputs__{file.slot}__in": digests})
     if proposal.board is not None and proposal.column_is_new:
         of_phase = Q(submission__phase=proposal.board.phase_id, queued_at__lt=proposal.ended_at)
         former |= of_phase & ~Q(scores__has_key=proposal.column_key)

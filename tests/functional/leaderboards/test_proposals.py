@@ -329,6 +329,27 @@ def test_an_earlier_proposal_takes_nothing_over_once_a_later_one_is_applied(
         services.proposal_retry(proposal=earlier, now=site.now)
 
 
+def test_what_ran_while_two_proposals_were_applied_is_scored_by_the_second(
+    site: Scenario, two: list[Submission]
+) -> None:
+    slow, held = site.submit(team=site.join("slow")), site.claim()
+    for number in (1, 2):
+        begun = proposal(site, start=False)
+        put(site, begun, PROGRAM + bytes(number))
+        services.proposal_start(proposal=begun, now=site.now)
+        work(site)
+        answer(site, {sent.pk: 0.4 for sent in two})
+        carry_on(site)
+        apply(site, begun)
+    body = {"outcome": "finished", "scores": {"mae": 0.1}}
+    reports.run_complete(**lease(held), result=read_result(body, columns=["mae"]), now=site.now)
+    carry_on(site)
+    answer(site, {slow.pk: 0.3})
+    carry_on(site)
+    assert ranks(site.phase.leaderboard)[0] == (slow.team_id, 0.3)
+    assert Rescoring.objects.filter(submission=slow).count() == 1
+
+
 def test_dropped_it_leaves_no_trace_on_boards(site: Scenario, two: list[Submission]) -> None:
     begun = proposal(site)
     with refuses(services.PROPOSAL_IN_WORK):
