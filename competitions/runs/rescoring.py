@@ -91,9 +91,12 @@ def _scored_as_before(proposal: Proposal) -> Q:
 
 
 def is_superseded(proposal: Proposal) -> bool:
-    """True once a later proposal is applied that scores tasks of this one: its scores stand."""
+    """True once other files are in force than the proposal's, or a later proposal that scores tasks of it."""
     if proposal.state != Proposal.State.APPLIED:
         return False
+    files = proposal.files.select_related("task")
+    if any(getattr(file.task, f"{file.slot}_id") != file.resource_id for file in files):
+        return True
     applied = Proposal.objects.filter(competition=proposal.competition_id, state=Proposal.State.APPLIED)
     tasks = scored_tasks(proposal).values("pk")
     return any(

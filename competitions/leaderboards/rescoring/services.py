@@ -58,7 +58,7 @@ PROPOSAL_UNTRIED: Final = RefusalKind(
 PROPOSAL_SUPERSEDED: Final = RefusalKind(
     409,
     "proposal_superseded",
-    "A later proposal that scores the same tasks is in force, so proposal {proposal.number} has nothing left to score.",
+    "The scoring was changed again after proposal {proposal.number} was applied, so it has nothing left to score.",
 )
 TOO_MANY_COMMENTS: Final = RefusalKind(409, "too_many_comments", "A proposal has at most 500 comments.")
 
