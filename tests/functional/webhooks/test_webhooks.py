@@ -18,6 +18,7 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts.attempts import Limit
+from accounts.models import User
 from competitions.catalog.models import Announcement, CompetitionOrganizer
 from competitions.catalog.organizers import organizer_remove
 from competitions.catalog.texts.announcements import announcement_save, announcement_withdraw
@@ -154,6 +155,12 @@ def test_what_an_organizer_had_sent_ends_with_their_rights(site: Scenario) -> No
     webhook_resume(webhook=theirs, by=successor)
     announce(site, "More")
     assert theirs.messages.count() == 1, "the others may want it all the same"
+    User.objects.filter(pk=successor.pk).update(is_active=False)
+    announce(site, "Once more")
+    assert [each.messages.count() for each in (theirs, of_successor, own)] == [1, 2, 3], "no account, no messages"
+    webhook_resume(webhook=theirs, by=person())
+    announce(site, "At last")
+    assert [each.messages.count() for each in (theirs, of_successor)] == [2, 2]
 
 
 @pytest.mark.parametrize("end", ["leaves", "is denied"])
