@@ -23,7 +23,7 @@ from competitions.leaderboards.uncertainty.reading import ReplicateFiles, read_m
 from competitions.leaderboards.uncertainty.refreshing import row_tiers
 from competitions.resources.models import Resource
 from competitions.runs.models import Rescoring, Run
-from competitions.runs.rescoring import scored_tasks, scores_take
+from competitions.runs.rescoring import is_superseded, scored_tasks, scores_take
 from competitions.submissions.models import Submission
 from competitions.submissions.states import FINAL
 from core.refusals import RefusalKind
@@ -145,6 +145,8 @@ def take_late_scores(proposal: Proposal, *, now: datetime) -> int:
 @transaction.atomic
 def _take_late(proposal: Proposal, pk: int, now: datetime) -> bool:
     rescoring = _lock_runs(_untaken(proposal).filter(pk=pk))
+    if is_superseded(proposal):  # by one that was applied while these locks were waited for
+        return False
     if not rescoring or not scores_take(rescoring=rescoring[0], actor=_actor(proposal), now=now):
         return False
     submission = Submission.objects.select_related("phase__competition", "team").get(pk=rescoring[0].submission_id)

@@ -16,7 +16,7 @@ from competitions.leaderboards.snapshots import snapshot_before
 from competitions.leaderboards.uncertainty.reading import ReplicateFiles
 from competitions.notifications.models import Kind
 from competitions.notifications.services import notify
-from competitions.runs.rescoring import missing_submissions, submission_rescore
+from competitions.runs.rescoring import is_superseded, missing_submissions, submission_rescore
 from competitions.submissions.models import Submission
 from competitions.submissions.states import FINAL
 from competitions.teams.notices import registered_people
@@ -68,7 +68,7 @@ def _back(proposal: Proposal) -> dict[str, str]:
 
 
 def _work(proposal: Proposal, claimed: Claim) -> None:
-    if proposal.state == State.DROPPED:
+    if proposal.state == State.DROPPED or is_superseded(proposal):
         services.copies_cancel(proposal, now=timezone.now())
         claimed.release(needs_work=False, attempts=0, is_settled=True)
         return
@@ -143,7 +143,7 @@ def _carry_on(proposal: Proposal, now: datetime) -> bool:
     if proposal.state == State.APPLIED and _is_over(proposal, now):
         Proposal.objects.filter(pk=proposal.pk, state=State.APPLIED).update(is_settled=True)
         return False
-    if not missing_submissions(proposal).exists() and not _has_news(proposal, now):
+    if not (is_superseded(proposal) or missing_submissions(proposal).exists() or _has_news(proposal, now)):
         return False
     services.ask_work(proposal, now=now)
     return True

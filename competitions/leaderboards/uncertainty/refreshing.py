@@ -78,8 +78,8 @@ class Known:
         """
         if not self.entries:
             return None
-        # Of a model that diverged, squares go beyond single precision.
-        error = float(np.median([np.nanstd(row.astype(np.float64)) for row in self.replicates]))
+        # Of a model that diverged, squares go beyond single precision, and some replicates are no numbers.
+        error = float(np.median([row[np.isfinite(row)].astype(np.float64).std() for row in self.replicates]))
         return NormalDist().inv_cdf((1 + level) / 2) * math.sqrt(2) * error
 
     def ends(self, low: NDArray[np.float64], high: NDArray[np.float64], level: float) -> Iterator[tuple[float, float]]:

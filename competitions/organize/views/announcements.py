@@ -15,6 +15,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from accounts.views import person, posted
 from competitions.catalog.models import Announcement, Competition
 from competitions.catalog.texts.announcements import announcement_save, announcement_withdraw
+from competitions.notifications.services import with_inbox
 from competitions.organize.editing.change_form import EditForm
 from competitions.organize.forms import SendForm
 from competitions.organize.models import OrganizersMail
@@ -53,7 +54,7 @@ def announcement(request: HttpRequest, slug: str, number: int | None = None) -> 
             shown = "is published" if saved.published_at <= timezone.now() else "is planned"
             messages.success(request, f"“{saved.title}” {shown}.")
             return redirect("organize:announcements", slug)
-    readers = registered_people(competition).count() if row.announced_at is None else 0
+    readers = with_inbox(registered_people(competition)).count() if row.announced_at is None else 0
     context: dict[str, object] = {"form": form, "announcement": row, "readers": readers}
     if request.method == "POST" and form.is_valid():
         context |= {"preview": form.cleaned_data, "visit": visit(request, slug)}

@@ -24,6 +24,7 @@ from django.contrib.sessions.models import Session
 from django.core import mail
 from django.core.cache import cache
 from django.core.management import call_command
+from django.http import HttpRequest
 from django.test import Client, RequestFactory
 from django.urls import reverse
 from django.utils import timezone
@@ -289,6 +290,9 @@ def test_a_name_hides_nothing_and_holds_no_link(text: str) -> None:
         ("/profile/public/", {"name": "The  organizers"}),
     ):
         assert "taken for the site" in client.post(path, form).content.decode(), path
+    for name in (text, "The organizers"):  # as another site gives it
+        user = ConnectedAccountAdapter().populate_user(HttpRequest(), SocialLogin(user=User()), {"name": name})
+        assert user.get_full_name() == ""
 
 
 @pytest.mark.parametrize(

@@ -316,6 +316,14 @@ def test_what_could_not_be_run_after_it_was_applied_is_said_and_run_again(
     reports.run_complete(**lease(held), result=read_result(body, columns=["mae"]), now=site.now)
     carry_on(site)
     not_run(site, late)
+    task, made = site.phase.tasks.get(), Resource.objects.get(name__contains="proposal")
+    other = Resource.objects.create(
+        owner=site.organizer, kind="scoring_program", name="other", file=made.file, file_name="o"
+    )
+    Task.objects.filter(pk=task.pk).update(scoring_program=other)
+    with refuses(services.PROPOSAL_SUPERSEDED):
+        services.proposal_retry(proposal=begun, now=site.now)
+    Task.objects.filter(pk=task.pk).update(scoring_program=made)
     carry_on(site)
     site.now += jobs.SETTLED_AFTER
     assert not jobs.proposals_carry_on(now=site.now), "it is no news each time"
@@ -330,6 +338,58 @@ def test_what_could_not_be_run_after_it_was_applied_is_said_and_run_again(
     assert (late.team_id, 0.2) in ranks(site.phase.leaderboard)
     begun.refresh_from_db()
     assert begun.compared_count is not None, "what it did stays on its page"
+
+
+def test_an_earlier_proposal_takes_nothing_over_once_a_later_one_is_applied(
+    site: Scenario, two: list[Submission]
+) -> None:
+    earlier = proposal(site)
+    answer(site, {sent.pk: 0.4 for sent in two})
+    carry_on(site)
+    late, held = site.submit(team=site.join("late")), site.claim()
+    apply(site, earlier)
+    body = {"outcome": "finished", "scores": {"mae": 0.9}}
+    reports.run_complete(**lease(held), result=read_result(body, columns=["mae"]), now=site.now)
+    carry_on(site)
+    not_run(site, late)
+    later = proposal(site, start=False)
+    put(site, later, PROGRAM + b"\0")
+    services.proposal_start(proposal=later, now=site.now)
+    work(site)
+    answer(site, {each.pk: 0.3 for each in (*two, late)})
+    carry_on(site)
+    services.proposal_retry(proposal=earlier, now=site.now)
+    work(site)
+    held = site.claim()
+    apply(site, later)
+    reports.run_complete(**lease(held), result=read_result(body, columns=["mae"]), now=site.now)
+    carry_on(site)
+    assert ranks(site.phase.leaderboard) == [(each.team_id, 0.3) for each in (*two, late)]
+    earlier.refresh_from_db()
+    assert earlier.is_settled
+    with refuses(services.PROPOSAL_SUPERSEDED):
+        services.proposal_retry(proposal=earlier, now=site.now)
+
+
+def test_what_ran_while_two_proposals_were_applied_is_scored_by_the_second(
+    site: Scenario, two: list[Submission]
+) -> None:
+    slow, held = site.submit(team=site.join("slow")), site.claim()
+    for number in (1, 2):
+        begun = proposal(site, start=False)
+        put(site, begun, PROGRAM + bytes(number))
+        services.proposal_start(proposal=begun, now=site.now)
+        work(site)
+        answer(site, {sent.pk: 0.4 for sent in two})
+        carry_on(site)
+        apply(site, begun)
+    body = {"outcome": "finished", "scores": {"mae": 0.1}}
+    reports.run_complete(**lease(held), result=read_result(body, columns=["mae"]), now=site.now)
+    carry_on(site)
+    answer(site, {slow.pk: 0.3})
+    carry_on(site)
+    assert ranks(site.phase.leaderboard)[0] == (slow.team_id, 0.3)
+    assert Rescoring.objects.filter(submission=slow).count() == 1
 
 
 def test_dropped_it_leaves_no_trace_on_boards(site: Scenario, two: list[Submission]) -> None:

@@ -270,10 +270,18 @@ def test_a_row_without_replicates_may_stand_anywhere_in_the_ranges_of_the_others
     diverged, values = site.join("diverged"), losses(9) * 1e22
     score(site, float(values.mean()), losses_file(values), team=diverged)
     score(site, 0.1, None, team=site.join("silent"))
+    endless = np.append(np.random.default_rng(0).normal(1e9, 1, 999), np.inf)
+    score(
+        site,
+        1e9,
+        replicates_file(endless, ScoreReplicates.objects.latest("pk").stream),
+        team=site.join("endless"),
+        name=REPLICATES,
+    )
     refresh()
-    assert [entry(site, team).uncertainty.last_rank for team in (first, second, third, diverged)] == [3, 3, 4, 5]
+    assert [entry(site, team).uncertainty.last_rank for team in (first, second, third, diverged)] == [3, 3, 4, 6]
     board = BoardUncertainty.objects.get()
-    assert (board.rows_known, board.rows_unknown) == (4, 1)
+    assert (board.rows_known, board.rows_unknown) == (5, 1)
     assert board.foreseen_resolution == pytest.approx(0.2, abs=0.15)
     page = client.get(f"/competitions/{site.competition.slug}/leaderboard/?phase={site.phase.slug}").text
     assert "1 row came without enough resamples" in page
