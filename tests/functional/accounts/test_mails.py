@@ -10,12 +10,14 @@ from typing import Any, Final
 import allauth
 import pytest
 import time_machine
+from allauth.account.models import EmailAddress
+from allauth.core.context import request_context
 from django.conf import settings
 from django.core import mail
 from django.core.mail import EmailMultiAlternatives
 from django.core.mail.backends.base import BaseEmailBackend
 from django.template.loader import render_to_string
-from django.test import Client
+from django.test import Client, RequestFactory
 from django.urls import reverse
 
 from accounts.models import OutgoingMail, User
@@ -166,6 +168,17 @@ def test_a_forgotten_password_gets_a_mail_that_says_what_to_do(email: str, subje
     run_background()
     assert [message.subject for message in mail.outbox] == [subject]
     assert words in mail.outbox[0].body
+
+
+def test_whoever_adds_an_address_of_somebody_else_writes_nothing_into_their_mail() -> None:
+    person = User.objects.create_user(
+        "ann", "ann@example.org", "a long pass phrase", first_name="Win a prize at x.example"
+    )
+    with request_context(RequestFactory().get("/")):
+        EmailAddress.objects.create(user=person, email="victim@example.org").send_confirmation()
+    run_background()
+    assert "The account “ann” wants to use this e-mail address." in mail.outbox[-1].body
+    assert "prize" not in mail.outbox[-1].body
 
 
 def test_a_changed_password_is_told_with_when_and_from_where() -> None:

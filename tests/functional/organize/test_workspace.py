@@ -148,7 +148,12 @@ def test_the_queue_is_named_with_its_workers_and_how_long_a_run_waits(site: Scen
     site.submit()
     with time_machine.travel(site.now, tick=False):
         text = shown(site, organizer)
-    for words in (f"The queue “{site.queue.name}”", "1 run waits and 0 are in progress", ">online</span>", "1 slot,"):
+    for words in (
+        f"The queue “{site.queue.name}”",
+        "1 waiting, 0 running, from all competitions that use it.",
+        ">online</span>",
+        "1 slot,",
+    ):
         assert words in text, words
 
 

@@ -10,14 +10,14 @@ Choices = list[tuple[str, str]]
 SOLUTION: Final = FileSlot(
     "solution",
     "Solution",
-    "The answers: one row an item, an id column, the target. CSV, TSV, Parquet, JSON Lines, npz; compressed or not.",
+    "The answers: one row per item, with an id column and the target. CSV, TSV, Parquet, JSON Lines, npz; compressed or not.",
     is_required=True,
 )
 SAMPLE: Final = FileSlot(
     "sample_submission",
     "Sample submission",
     "What teams start from: every id, and the same prediction in each row. Its columns may have names of their own. "
-    "Without one, the site makes it.",
+    "Without one, we make it for you.",
 )
 
 
@@ -62,7 +62,7 @@ DATA: Final = Step(
     slots=(
         SOLUTION,
         SAMPLE,
-        FileSlot("training", "Training data", "What teams learn from. They can download it."),
-        FileSlot("test", "Test data", "The items to predict, without answers. They can download it."),
+        FileSlot("training", "Training data", "What teams learn from and can download."),
+        FileSlot("test", "Test data", "The items to predict, without answers. Teams can download them."),
     ),
 )
