@@ -65,19 +65,20 @@ def proposal_rehearse(proposal: Proposal, *, is_wanted: Callable[[], bool], now:
     Raises `Stopped` or `PROPOSAL_OUTDATED`.
     """
     with transaction.atomic():
-        standings = proposal_adopt(proposal, now=now, is_wanted=is_wanted)
+        standings = proposal_adopt(proposal, untaken_lock(proposal), now=now, is_wanted=is_wanted)
         transaction.set_rollback(True)
     return standings
 
 
 @transaction.atomic
-def proposal_adopt(proposal: Proposal, *, now: datetime, is_wanted: Callable[[], bool]) -> list[ProposedStanding]:
+def proposal_adopt(
+    proposal: Proposal, rescorings: Sequence[Rescoring], *, now: datetime, is_wanted: Callable[[], bool]
+) -> list[ProposedStanding]:
     """Put the proposal in force and return what it did to each board, not saved.
 
-    Locks: every run that takes other scores over, then the boards. Raises `Stopped`, `PROPOSAL_OUTDATED` or
+    `rescorings`: those of `untaken_lock`, which comes before any lock of a board. Raises `Stopped`, `PROPOSAL_OUTDATED` or
     `PROPOSAL_COLUMN_REFUSED`.
     """
-    rescorings = _lock_runs(_untaken(proposal))
     locked = [board for phase in affected_phases(proposal) for board in boards_locked(phase.pk)]
     before = {board.pk: team_standings(board) for board in affected_boards(proposal)}
     with amending(locked, None, reason=reason_in_public(proposal), now=now):
@@ -92,6 +93,11 @@ def proposal_adopt(proposal: Proposal, *, now: datetime, is_wanted: Callable[[],
         rows = shown_rows(before[board.pk], after)
         standings.append(ProposedStanding(proposal=proposal, leaderboard=board, facts=facts, rows=rows))
     return standings
+
+
+def untaken_lock(proposal: Proposal) -> Sequence[Rescoring]:
+    """Lock every run that takes other scores over, with its submission, and return their rescorings."""
+    return _lock_runs(_untaken(proposal))
 
 
 def _untaken(proposal: Proposal) -> QuerySet[Rescoring]:
