@@ -75,7 +75,7 @@ def missing_submissions(proposal: Proposal) -> QuerySet[Submission]:
 
 
 def _scored_as_before(proposal: Proposal) -> Q:
-    """Runs with a file that the proposal or an earlier one replaced, or without the score that it asks for."""
+    """Runs with a file that this proposal or an earlier one replaced, or without the score it asks for."""
     former = Q(pk__in=[])
     applied = ProposedFile.objects.filter(
         proposal__state=Proposal.State.APPLIED, proposal__ended_at__lte=proposal.ended_at, replaces__isnull=False

@@ -93,7 +93,7 @@ def _turn_off(**whose: object) -> None:
 
 @transaction.atomic
 def webhook_resume(*, webhook: Webhook, by: User) -> None:
-    """Send again, beginning with what waits; from now on it is this person's, if whoever added it has left.
+    """Send again, beginning with what waits; it is this person's now if whoever added it has left.
 
     Until then it stays theirs, since they chose where it sends, and ends with their part in the team.
     """

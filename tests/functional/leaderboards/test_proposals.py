@@ -282,14 +282,14 @@ def test_what_could_not_be_run_after_it_was_applied_is_said_and_run_again(
     reports.run_complete(**lease(held), result=read_result(body, columns=["mae"]), now=site.now)
     carry_on(site)
     not_run(site, late)
-    task, made = site.phase.tasks.get(), Resource.objects.get(name__contains="proposal")
+    task, proposed = site.phase.tasks.get(), Resource.objects.get(name__contains="proposal")
     other = Resource.objects.create(
-        owner=site.organizer, kind="scoring_program", name="other", file=made.file, file_name="o"
+        owner=site.organizer, kind="scoring_program", name="other", file=proposed.file, file_name="o"
     )
     Task.objects.filter(pk=task.pk).update(scoring_program=other)
     with refuses(services.PROPOSAL_SUPERSEDED):
         services.proposal_retry(proposal=begun, now=site.now)
-    Task.objects.filter(pk=task.pk).update(scoring_program=made)
+    Task.objects.filter(pk=task.pk).update(scoring_program=proposed)
     carry_on(site)
     site.now += jobs.SETTLED_AFTER
     assert not jobs.proposals_carry_on(now=site.now), "it is no news each time"
