@@ -54,7 +54,10 @@ def make_token(user: User, *scopes: Scope) -> str:
 
 @contextmanager
 def killed_at_the_end(process: subprocess.Popen[AnyStr]) -> Iterator[subprocess.Popen[AnyStr]]:
-    """The program, which ends with the test, also where that fails: a `with` of its own waits for it without end."""
+    """The program, which ends with the test, also where that fails.
+
+    A `with` of its own waits for it without end.
+    """
     with process:
         try:
             yield process
