@@ -126,7 +126,7 @@ class BoardResults:
     """Values that the reader may see, by board; `withholds_scores` says that there are others.
 
     `to_best`: signed distance to the team's best score, by key of the board's deciding column. `counting`: the boards
-    it counts on now, of `boards`, which are all of its phase.
+    it counts on now, of `boards`, which are those of its phase that the reader may know.
     """
 
     boards: Sequence[Leaderboard]
@@ -154,10 +154,8 @@ def known_results(scored: ScoredSubmission, reader: Reader) -> BoardResults:
 
     Of a hidden board, whoever does not see it is told nothing, not even that there is more.
     """
-    results = BoardResults(scored.boards)
+    results = BoardResults([board for board in scored.boards if not board.is_hidden or may_see_board(reader, board)])
     for board in results.boards:
-        if board.is_hidden and not may_see_board(reader, board):
-            continue
         if board.rule in PICKED and scored.submission.may_rank:
             results.choices.append(Choice(board, board.pk in scored.picked))
         score = scored.scores.get(board.pk)

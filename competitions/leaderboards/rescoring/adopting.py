@@ -68,7 +68,7 @@ def proposal_rehearse(proposal: Proposal, *, files: ReplicateFiles, now: datetim
     files.notes_unknown = True
     while True:
         with transaction.atomic():
-            standings = proposal_adopt(proposal, now=now, files=files)
+            standings = proposal_adopt(proposal, untaken_lock(proposal), now=now, files=files)
             transaction.set_rollback(True)
         if not files.read_noted():
             break
@@ -77,13 +77,14 @@ def proposal_rehearse(proposal: Proposal, *, files: ReplicateFiles, now: datetim
 
 
 @transaction.atomic
-def proposal_adopt(proposal: Proposal, *, now: datetime, files: ReplicateFiles) -> list[ProposedStanding]:
+def proposal_adopt(
+    proposal: Proposal, rescorings: Sequence[Rescoring], *, now: datetime, files: ReplicateFiles
+) -> list[ProposedStanding]:
     """Put the proposal in force and return what it did to each board, not saved.
 
-    A rehearsal has read `files` before. Locks: every run that takes other scores over, then the boards. Raises `Stopped`,
-    `PROPOSAL_OUTDATED` or `PROPOSAL_COLUMN_REFUSED`.
+    `rescorings`: those of `untaken_lock`, which comes before any lock of a board. A rehearsal has read `files` before. Raises
+    `Stopped`, `PROPOSAL_OUTDATED` or `PROPOSAL_COLUMN_REFUSED`.
     """
-    rescorings = _lock_runs(_untaken(proposal))
     locked = [board for phase in affected_phases(proposal) for board in boards_locked(phase.pk)]
     before = {board.pk: team_standings(board) for board in affected_boards(proposal)}
     with amending(locked, None, reason=reason_in_public(proposal), now=now):
@@ -98,6 +99,11 @@ def proposal_adopt(proposal: Proposal, *, now: datetime, files: ReplicateFiles) 
         rows = shown_rows(before[board.pk], after)
         standings.append(ProposedStanding(proposal=proposal, leaderboard=board, facts=facts, rows=rows))
     return standings
+
+
+def untaken_lock(proposal: Proposal) -> Sequence[Rescoring]:
+    """Lock every run that takes other scores over, with its submission, and return their rescorings."""
+    return _lock_runs(_untaken(proposal))
 
 
 def _untaken(proposal: Proposal) -> QuerySet[Rescoring]:

@@ -105,13 +105,15 @@ def _compare(proposal: Proposal, claimed: Claim) -> None:
 def _apply(proposal: Proposal, claimed: Claim, files: ReplicateFiles) -> None:
     """Put the proposal in force and publish it. What still runs is taken over when it ends."""
     now, by = timezone.now(), proposal.ended_by or proposal.created_by
+    # Runs, submissions and the competition come before the boards, which are locked to be frozen.
+    rescorings = adopting.untaken_lock(proposal)
+    Competition.objects.filter(pk=proposal.competition_id).update(applied_proposals=F("applied_proposals") + 1)
     frozen = {board.pk: snapshot_before(board=board, by=by, now=now) for board in adopting.affected_boards(proposal)}
-    standings = adopting.proposal_adopt(proposal, now=now, files=files)
+    standings = adopting.proposal_adopt(proposal, rescorings, now=now, files=files)
     for standing in standings:
         standing.snapshot = frozen.get(standing.leaderboard_id)
     ProposedStanding.objects.filter(proposal=proposal).delete()
     ProposedStanding.objects.bulk_create(standings)
-    Competition.objects.filter(pk=proposal.competition_id).update(applied_proposals=F("applied_proposals") + 1)
     _tell(proposal)
     claimed.conclude(state=State.APPLIED, ended_at=now, needs_work=False, attempts=0, fault="")
 

@@ -38,11 +38,14 @@ from competitions.discussions.models import Post, Topic
 from competitions.discussions.moderation import writer_ban
 from competitions.discussions.reading import topic_page
 from competitions.discussions.services import Draft, reply_create, topic_create
+from competitions.factsheets.models import Question
+from competitions.factsheets.services import save_question
 from competitions.leaderboards import picks
 from competitions.leaderboards import services as boards
 from competitions.leaderboards.models import Commitment, Entry, Pick
 from competitions.leaderboards.picks import pick_add
 from competitions.leaderboards.ranking.rules import Rule
+from competitions.leaderboards.rescoring import jobs as proposals
 from competitions.leaderboards.rescoring import services as rescoring
 from competitions.leaderboards.sealing import commit_closed_boards
 from competitions.organize.inviting import invitation_accept, organizer_invite
@@ -68,9 +71,11 @@ from competitions.winners import services as winners
 from competitions.winners.models import Lane, Place, PlaceEvent
 from competitions.winners.models import State as PlaceState
 from competitions.winners.services import code_hand_in, invite_next
+from core.background.jobs import perform
 from core.refusals import Refusal
 from tests.answers import read_result
 from tests.background import run_background
+from tests.functional.leaderboards.test_proposals import answer, carry_on, proposal
 from tests.scenario import FILE_NAME, Scenario, lease, person, prediction_bytes, scenario, zip_bytes
 from workers.protocol.launching import LauncherReport
 
@@ -606,6 +611,36 @@ def test_a_place_is_confirmed_while_its_submission_is_disqualified(
     assert outcomes == {"accepted": 2}
     assert Place.objects.get().state == PlaceState.FAILED
     assert Submission.objects.get().verified_at is None
+
+
+@pytest.mark.parametrize("meanwhile", ["a decision", "a question"])
+def test_a_proposal_is_applied_while_something_else_changes_its_boards(
+    site: Scenario, monkeypatch: pytest.MonkeyPatch, meanwhile: str
+) -> None:
+    """Runs, submissions and competition are locked before the boards that are frozen."""
+    submission = site.score(site.submit(), 0.5)
+    begun = proposal(site)
+    answer(site, {submission.pk: 0.4})
+    carry_on(site)
+    begun.refresh_from_db()
+    confirmed = rescoring.comparison_digest(begun)
+    rescoring.proposal_apply(proposal=begun, by=site.organizer, confirmed=confirmed, now=site.now)
+    question = Question(
+        competition=site.competition, key="size", title="Size", kind="number", is_public=True, is_on_board=True
+    )
+    outcomes = meet(
+        monkeypatch,
+        (proposals, "snapshot_before"),
+        lambda: perform(rescoring.PROPOSAL_JOB, begun.pk),
+        lambda: (
+            submission_disqualify(submission=submission, reason="Copied.", now=site.now)
+            if meanwhile == "a decision"
+            else save_question(question)
+        ),
+    )
+    assert outcomes == {"accepted": 2}
+    begun.refresh_from_db()
+    assert (begun.state, Entry.objects.count()) == ("applied", int(meanwhile == "a question"))
 
 
 def test_a_board_is_rebuilt_while_the_commit_of_a_submission_on_it_changes(

@@ -145,7 +145,7 @@ def _detail_context(request: HttpRequest, submission: Submission, reader: Reader
         ],
         "withholds_scores": results.withholds_scores,
         "counting": results.counting,
-        "several_boards": len(submission.phase.leaderboards.all()) > 1,
+        "several_boards": len(results.boards) > 1,
         "choices": [choice for choice in results.choices if may_choose(choice.board, now) or choice.is_picked],
         "may_choose": any(may_choose(choice.board, now) for choice in results.choices),
         "is_organizer": is_organizer,
