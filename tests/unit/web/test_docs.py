@@ -107,6 +107,34 @@ def test_every_setting_and_every_metric_that_administrators_read_of_is_there_and
     assert set(re.findall(r"podium_[a-z_]+", text)) <= metrics | {f"{name}_total" for name in metrics}
 
 
+AREAS = {  # the first part of a way through the pages -> where the others stand
+    "Host": "templates/organize/guided/start.html",
+    "Profile": "templates/accounts/*.html templates/web/people/*.html",
+    "Team": "templates/web/teams/*.html",
+    **dict.fromkeys(
+        ("Boards", "Data", "Organize", "Pages", "Phases", "Proposals", "Questions", "Settings"),
+        "templates/organize/**/*.html ../competitions/organize/workspace/settings.py ../competitions/catalog/models/sections/*.py",
+    ),
+}
+
+
+def test_every_way_through_the_pages_is_there() -> None:
+    """Ways are written as *Host > Your queues*."""
+    texts = {path.name: " ".join(path.read_text().split()) for path in DOCS.glob("*.md")}
+    ways = [
+        (name, [part.strip() for part in way.split(" > ")])
+        for name, text in texts.items()
+        for way in re.findall(r"\*([A-Z][^*|`]*? > [^*|`]+?)\*", text)
+    ]
+    assert len(ways) > 30
+    for name, (area, *parts) in ways:
+        assert area in AREAS, (name, area, parts)
+        files = [path for pattern in AREAS[area].split() for path in (DOCS.parent / "platform").glob(pattern)]
+        page = "\n".join(path.read_text() for path in files)
+        missing = [part for part in parts if not re.search(rf"[>}}\"\s]{re.escape(part)}[<\"{{]", page)]
+        assert missing == [], (name, area)
+
+
 def test_pictures_and_diagrams_follow_the_scheme_of_the_reader_and_names_of_files_become_links(tmp_path: Path) -> None:
     stage_pages(DOCS, tmp_path)
     participants, isolation = ((tmp_path / f"{name}.md").read_text() for name in ("participants", "isolation"))
