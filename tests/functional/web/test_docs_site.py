@@ -116,6 +116,13 @@ def anchors(page: str) -> set[str]:
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
+def test_readme_and_changelog_link_to_headings_that_are_there() -> None:
+    for name in ("README.md", "CHANGELOG.md"):
+        links = re.findall(r"\(docs/([\w-]+)\.md#([\w-]+)\)", (DOCS.parent / name).read_text())
+        assert links
+        assert [link for link in links if link[1] not in anchors(link[0])] == []
+
+
 PROGRAMS = ("api:", "codabench:", "worker-", "launcher-")
 
 
