@@ -129,6 +129,12 @@ PROGRAMS = ("api:", "codabench:", "worker-", "launcher-")
 def test_every_page_has_its_place_in_the_docs_and_each_place_exists() -> None:
     names = [name for name, _ in named_patterns() if not name.startswith((*PROGRAMS, "^", "django."))]
     assert [name for name in names if help_target(name) is None] == []
+    exact = {
+        "web:team-webhooks": "participants#webhooks",
+        "web:finals": "participants#final-submissions",
+        "organize:discussion": "organizers#the-moderation-desk",
+    }
+    assert {name: help_target(name) for name in exact} == exact
     for target in filter(None, HELP):
         page, _, heading = target.partition("#")
         assert not heading or heading in anchors(page), target
