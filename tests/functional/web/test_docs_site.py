@@ -123,6 +123,14 @@ def test_readme_and_changelog_link_to_headings_that_are_there() -> None:
         assert [link for link in links if link[1] not in anchors(link[0])] == []
 
 
+def test_templates_link_to_pages_and_headings_that_are_there() -> None:
+    templates = "".join(path.read_text() for path in (DOCS.parent / "platform/templates").rglob("*.html"))
+    links = set(re.findall(r"'web:docs-page' '([\w-]+)/' %}(?:#([\w-]+))?", templates))
+    assert ("sealing-and-winners", "checks-of-winners-code") in links
+    assert [link for link in links if link[1] and link[1] not in anchors(link[0])] == []
+    assert [page for page, _ in links if not (DOCS / f"{page}.md").exists()] == []
+
+
 PROGRAMS = ("api:", "codabench:", "worker-", "launcher-")
 
 
