@@ -19,8 +19,8 @@ HELP: Final[dict[str, tuple[str, ...]]] = {
     "participants#deleting-your-account": ("web:account-delete*",),
     "organizers#phases-in-the-admin": ("admin:catalog_phase_*",),
     "participants#take-part": (
-        "web:index", "web:competitions", "web:series", "web:me", "web:overview", "web:rules", "web:page", "web:join", "web:logo", "web:cover",
-        "web:image", "web:discourse",
+        "web:index", "web:competitions", "web:series", "web:me", "web:overview", "web:rules", "web:page", "web:join", "web:logo",
+        "web:cover", "web:image", "web:discourse",
     ),
     "participants#your-team": ("web:team*", "web:link*", "web:invitation-*", "web:public-team"),
     "participants#merging-teams": ("web:merge-*", "web:team-merge"),

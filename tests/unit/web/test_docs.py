@@ -12,6 +12,7 @@ from files.bundles import schema
 from files.bundles.schema import CompetitionSpec
 from scripts.docs.sources import DocsInvalid, add_navigation, stage_pages
 from workers.agent.runs.command import read_command
+from workers.protocol.images import PACKAGES, PYTHON
 from workers.sandbox.scores import read_scores
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
@@ -95,6 +96,12 @@ def test_the_page_on_programs_has_every_word_that_a_run_is_refused_by() -> None:
         word for word in named - {"execution_time_limit"} if not any(f'"{word}"' in source for source in sources)
     }
     assert unknown == set()
+
+
+def test_the_page_on_programs_has_the_packages_of_the_images() -> None:
+    text = (DOCS / "programs.md").read_text().split("\n| Placeholder |")[0]
+    assert [name for packages in PACKAGES.values() for name in packages if name not in text] == []
+    assert PYTHON in text
 
 
 def test_every_setting_and_every_metric_that_administrators_read_of_is_there_and_no_setting_is_left_out() -> None:
