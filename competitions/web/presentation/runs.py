@@ -97,7 +97,10 @@ def shown_log(stream: LogStream, text: str, *, is_final: bool) -> ShownLog:
 
 @dataclass(frozen=True)
 class DatasetStanding:
-    """A submitted dataset; `run_on` of `wanted` algorithms have been run on it. `has_failed`: it could not join."""
+    """A submitted dataset; `run_on` of `wanted` algorithms have been run on it.
+
+    `has_failed` where it could not join.
+    """
 
     dataset: Dataset | None
     has_failed: bool = False

@@ -71,10 +71,10 @@ def test_a_dataset_that_cannot_join_holds_up_no_other_and_is_given_up_until_it_i
     waiting.update(attempts=settings.BACKGROUND_ATTEMPTS, claimed_until=None)
     assert join(site) == 0
     assert "dataset_not_joined" in {warning.code for warning in competition_warnings(site.competition)}
-    told = Notification.objects.get(event__startswith=f"dataset-{damaged.pk}-not-joined")
-    assert (told.user, told.path) == (site.member(), f"/submissions/{damaged.pk}/")
-    page = user_client(site.member()).get(told.path).content.decode()
-    for text in (told.text, " ".join(page.split())):
+    notice = Notification.objects.get(event__startswith=f"dataset-{damaged.pk}-not-joined")
+    assert (notice.user, notice.path) == (site.member(), f"/submissions/{damaged.pk}/")
+    page = user_client(site.member()).get(notice.path).content.decode()
+    for text in (notice.text, " ".join(page.split())):
         assert "could not be put on the board because of an error on our side" in text
     assert "joins the board as soon as" not in page
     site.now += timedelta(minutes=1)
