@@ -59,6 +59,11 @@ def affected_boards(proposal: Proposal) -> list[Leaderboard]:
     return list(boards.prefetch_related("columns").order_by("phase__index", "index", "pk"))
 
 
+def affected_boards_locked(proposal: Proposal) -> list[Leaderboard]:
+    """The same, locked in the order in which they are everywhere."""
+    return boards_locked(*(phase.pk for phase in affected_phases(proposal)))
+
+
 def proposal_rehearse(proposal: Proposal, *, is_wanted: Callable[[], bool], now: datetime) -> list[ProposedStanding]:
     """Boards with the proposal and without it; nothing is written.
 
@@ -79,7 +84,7 @@ def proposal_adopt(
     `rescorings`: those of `untaken_lock`, which comes before any lock of a board. Raises `Stopped`, `PROPOSAL_OUTDATED` or
     `PROPOSAL_COLUMN_REFUSED`.
     """
-    locked = [board for phase in affected_phases(proposal) for board in boards_locked(phase.pk)]
+    locked = affected_boards_locked(proposal)
     before = {board.pk: team_standings(board) for board in affected_boards(proposal)}
     with amending(locked, None, reason=reason_in_public(proposal), now=now):
         _put_files(proposal)
