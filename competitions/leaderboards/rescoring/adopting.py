@@ -60,8 +60,10 @@ def affected_boards(proposal: Proposal) -> list[Leaderboard]:
 
 
 def affected_boards_locked(proposal: Proposal) -> list[Leaderboard]:
-    """The same, locked in the order in which they are everywhere."""
-    return boards_locked(*(phase.pk for phase in affected_phases(proposal)))
+    """The same, locked behind their phases, in the order in which they are everywhere."""
+    phases = [phase.pk for phase in affected_phases(proposal)]
+    list(Phase.objects.select_for_update(of=("self",), no_key=True).filter(pk__in=phases).order_by("pk"))
+    return boards_locked(*phases)
 
 
 def proposal_rehearse(proposal: Proposal, *, is_wanted: Callable[[], bool], now: datetime) -> list[ProposedStanding]:

@@ -26,6 +26,7 @@ from accounts.models import Scope, token_create
 from competitions.bundles.models import CompetitionPush
 from competitions.bundles.pushing.document import LiveDocument
 from competitions.bundles.pushing.jobs import push_agree, push_begin, push_perform
+from competitions.catalog.changes.boards import change_board
 from competitions.catalog.models import (
     Competition,
     CompetitionOrganizer,
@@ -677,6 +678,26 @@ def test_a_proposal_is_compared_while_a_question_changes_its_boards(
         lambda: save_question(question),
     )
     assert outcomes == {"2": 1, "accepted": 1}
+
+
+def test_a_column_is_proposed_while_its_board_changes(site: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both lock the phase before the board."""
+    site.score(site.submit(), 0.5)
+    begun = proposal(site, start=False, column_key="mae", column_sorting="desc")
+    begun.refresh_from_db()
+
+    def change() -> None:
+        board = site.phase.leaderboards.get()
+        board.title = "Places"
+        change_board(board, list(board.columns.all()), now=site.now)
+
+    outcomes = meet(
+        monkeypatch,
+        (adopting, "affected_boards_locked"),
+        lambda: str(len(adopting.proposal_rehearse(begun, is_wanted=lambda: True, now=site.now))),
+        change,
+    )
+    assert outcomes == {"1": 1, "accepted": 1}
 
 
 def test_a_board_is_rebuilt_while_the_commit_of_a_submission_on_it_changes(
