@@ -38,9 +38,9 @@ from competitions.teams.models import Team
 BATCH: Final = 2000
 
 
-def boards_locked(phase_id: int) -> list[Leaderboard]:
-    """Lock and return a phase's boards, in order of their key, so that updates take turns."""
-    locked = Leaderboard.objects.select_for_update(of=("self",)).filter(phase=phase_id).select_related("phase")
+def boards_locked(*phases: int) -> list[Leaderboard]:
+    """Lock and return the boards of these phases, in order of their key, so that updates take turns."""
+    locked = Leaderboard.objects.select_for_update(of=("self",)).filter(phase__in=phases).select_related("phase")
     return list(locked.prefetch_related("columns").order_by("pk"))
 
 

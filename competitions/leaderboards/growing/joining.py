@@ -54,7 +54,8 @@ def datasets_join(*, now: datetime) -> int:
     may_try = Q(joining=None) | Q(joining__has_failed=False) | Q(joining__asked_at__lt=F("finished_at"))
     waiting = waiting_datasets().filter(may_try)
     count = 0
-    for phase in Phase.objects.filter(pk__in=waiting.order_by().values("phase")):
+    phases = Phase.objects.filter(pk__in=waiting.order_by().values("phase"), tasks__isnull=False)
+    for phase in phases.distinct():
         oldest = waiting.filter(phase=phase)[: max(_places(phase), 0)]
         count += sum(_ask(submission, now) for submission in oldest)
     return count

@@ -59,6 +59,13 @@ def affected_boards(proposal: Proposal) -> list[Leaderboard]:
     return list(boards.prefetch_related("columns").order_by("phase__index", "index", "pk"))
 
 
+def affected_boards_locked(proposal: Proposal) -> list[Leaderboard]:
+    """The same, locked behind their phases, in the order in which they are everywhere."""
+    phases = [phase.pk for phase in affected_phases(proposal)]
+    list(Phase.objects.select_for_update(of=("self",), no_key=True).filter(pk__in=phases).order_by("pk"))
+    return boards_locked(*phases)
+
+
 def proposal_rehearse(proposal: Proposal, *, files: ReplicateFiles, now: datetime) -> list[ProposedStanding]:
     """Boards with the proposal and without it; nothing is written.
 
@@ -85,7 +92,7 @@ def proposal_adopt(
     `rescorings`: those of `untaken_lock`, which comes before any lock of a board. A rehearsal has read `files` before. Raises
     `Stopped`, `PROPOSAL_OUTDATED` or `PROPOSAL_COLUMN_REFUSED`.
     """
-    locked = [board for phase in affected_phases(proposal) for board in boards_locked(phase.pk)]
+    locked = affected_boards_locked(proposal)
     before = {board.pk: team_standings(board) for board in affected_boards(proposal)}
     with amending(locked, None, reason=reason_in_public(proposal), now=now):
         _put_files(proposal)

@@ -108,6 +108,7 @@ def _apply(proposal: Proposal, claimed: Claim, files: ReplicateFiles) -> None:
     # Runs, submissions and the competition come before the boards, which are locked to be frozen.
     rescorings = adopting.untaken_lock(proposal)
     Competition.objects.filter(pk=proposal.competition_id).update(applied_proposals=F("applied_proposals") + 1)
+    adopting.affected_boards_locked(proposal)
     frozen = {board.pk: snapshot_before(board=board, by=by, now=now) for board in adopting.affected_boards(proposal)}
     standings = adopting.proposal_adopt(proposal, rescorings, now=now, files=files)
     for standing in standings:

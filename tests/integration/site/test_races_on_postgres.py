@@ -26,7 +26,16 @@ from accounts.models import Scope, token_create
 from competitions.bundles.models import CompetitionPush
 from competitions.bundles.pushing.document import LiveDocument
 from competitions.bundles.pushing.jobs import push_agree, push_begin, push_perform
-from competitions.catalog.models import Competition, CompetitionOrganizer, Leaderboard, Page, Phase, SealedKey
+from competitions.catalog.changes.boards import change_board
+from competitions.catalog.models import (
+    Competition,
+    CompetitionOrganizer,
+    Leaderboard,
+    Page,
+    Phase,
+    ProposedFile,
+    SealedKey,
+)
 from competitions.catalog.organizers import organizer_remove
 from competitions.catalog.sealed_keys import sealed_keys_record
 from competitions.catalog.services import phase_reveal
@@ -45,14 +54,17 @@ from competitions.leaderboards import services as boards
 from competitions.leaderboards.models import Commitment, Entry, Pick
 from competitions.leaderboards.picks import pick_add
 from competitions.leaderboards.ranking.rules import Rule
+from competitions.leaderboards.rescoring import adopting
 from competitions.leaderboards.rescoring import jobs as proposals
 from competitions.leaderboards.rescoring import services as rescoring
 from competitions.leaderboards.sealing import commit_closed_boards
+from competitions.leaderboards.uncertainty.reading import ReplicateFiles
 from competitions.organize.inviting import invitation_accept, organizer_invite
 from competitions.organize.models import OrganizerInvitation
 from competitions.people import deleting
 from competitions.people.models import AccountDeletion
 from competitions.resources import uploads
+from competitions.resources.models import Resource
 from competitions.resources.storage import open_stored, store_bytes
 from competitions.runs import dispatch
 from competitions.runs.leases import interrupts, reports
@@ -641,6 +653,54 @@ def test_a_proposal_is_applied_while_something_else_changes_its_boards(
     assert outcomes == {"accepted": 2}
     begun.refresh_from_db()
     assert (begun.state, Entry.objects.count()) == ("applied", int(meanwhile == "a question"))
+
+
+def test_a_proposal_is_compared_while_a_question_changes_its_boards(
+    site: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both lock the boards by their numbers, whatever the order of the phases."""
+    Phase.objects.filter(pk=site.phase.pk).update(index=9)
+    begun = proposal(site, start=False)
+    for phase in (site.phase, site.sealed):
+        ProposedFile.objects.update_or_create(
+            proposal=begun,
+            task=phase.tasks.get(),
+            slot="scoring_program",
+            defaults={
+                "resource": Resource.objects.get(name__contains="proposal"),
+                "replaces": phase.tasks.get().scoring_program,
+            },
+        )
+    question = Question(
+        competition=site.competition, key="size", title="Size", kind="number", is_public=True, is_on_board=True
+    )
+    outcomes = meet(
+        monkeypatch,
+        (adopting, "boards_locked"),
+        lambda: str(len(adopting.proposal_rehearse(begun, files=ReplicateFiles(lambda: True), now=site.now))),
+        lambda: save_question(question),
+    )
+    assert outcomes == {"2": 1, "accepted": 1}
+
+
+def test_a_column_is_proposed_while_its_board_changes(site: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both lock the phase before the board."""
+    site.score(site.submit(), 0.5)
+    begun = proposal(site, start=False, column_key="mae", column_sorting="desc")
+    begun.refresh_from_db()
+
+    def change() -> None:
+        board = site.phase.leaderboards.get()
+        board.title = "Places"
+        change_board(board, list(board.columns.all()), now=site.now)
+
+    outcomes = meet(
+        monkeypatch,
+        (adopting, "affected_boards_locked"),
+        lambda: str(len(adopting.proposal_rehearse(begun, files=ReplicateFiles(lambda: True), now=site.now))),
+        change,
+    )
+    assert outcomes == {"1": 1, "accepted": 1}
 
 
 def test_a_board_is_rebuilt_while_the_commit_of_a_submission_on_it_changes(

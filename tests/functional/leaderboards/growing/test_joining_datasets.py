@@ -169,6 +169,10 @@ def test_a_checked_dataset_waits_for_a_place(site: Scenario) -> None:
     first, second = submit_dataset(site, name="a"), submit_dataset(site, site.teams[1], name="b")
     work(site, {})
     Phase.objects.filter(pk=site.phase.pk).update(max_datasets=1)
+    tasks = list(site.phase.tasks.all())
+    site.phase.tasks.clear()
+    assert join(site) == 0, "there is no program that scores on it"
+    site.phase.tasks.set(tasks)
     assert (join(site), join(site)) == (1, 0)
     assert dataset_join(submission=Submission.objects.get(pk=second.pk), now=site.now) is None
     submission_disqualify(submission=first, reason="no", now=site.now)
