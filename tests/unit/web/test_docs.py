@@ -7,6 +7,7 @@ import pytest
 import yaml
 from django.urls import resolve
 
+from competitions.catalog.models import Agents
 from competitions.submissions.states import REASONS, Blame, Reason, State
 from files.bundles import schema
 from files.bundles.schema import CompetitionSpec
@@ -96,6 +97,11 @@ def test_the_page_on_programs_has_every_word_that_a_run_is_refused_by() -> None:
         word for word in named - {"execution_time_limit"} if not any(f'"{word}"' in source for source in sources)
     }
     assert unknown == set()
+
+
+def test_skill_and_docs_name_each_setting_for_agents() -> None:
+    for path in (DOCS.parent / "client/podium/SKILL.md", DOCS / "agents.md"):
+        assert [value for value in Agents.values if f"`{value}`" not in path.read_text()] == [], path
 
 
 def test_the_page_on_programs_has_the_packages_of_the_images() -> None:
