@@ -128,6 +128,28 @@ def standings(
     )
 
 
+def comparable(replicates: NDArray[np.floating]) -> NDArray[np.bool_]:
+    """True for entries with values on 100 resamples in common, shape (entries,); most values come first.
+
+    So an entry with few values is left out, and the others are told apart without it.
+
+    >>> replicates = np.zeros((3, 1000))
+    >>> replicates[2, 60:] = np.nan
+    >>> comparable(replicates).tolist()
+    [True, True, False]
+    """
+    known = np.isfinite(replicates)
+    if np.count_nonzero(known.all(axis=0)) >= FEWEST_SHARED:
+        return np.ones(len(known), dtype=np.bool_)
+    chosen = np.zeros(len(known), dtype=np.bool_)
+    shared = np.ones(known.shape[1], dtype=np.bool_)
+    for place in np.argsort(-known.sum(axis=1), kind="stable"):
+        remaining = shared & known[place]
+        if np.count_nonzero(remaining) >= FEWEST_SHARED:
+            chosen[place], shared = True, remaining
+    return chosen
+
+
 def intervals(
     scores: NDArray[np.floating], replicates: NDArray[np.floating], *, level: float = LEVEL
 ) -> tuple[Floats, Floats]:

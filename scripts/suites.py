@@ -5,7 +5,8 @@
 Most suites wait more than they compute. So four run at a time (`PODIUM_SUITES_AT_ONCE`; 1 for one suite after the other), as
 soon as the machine has what they need. Beside them run those that compute alone, one after the other, at a low priority: they
 need nothing but Python, and take what the others leave. The images of the Compose stack are built meanwhile. What a suite prints
-is shown in one piece when it has ended. Ctrl-C ends all that was started.
+is shown in one piece when it has ended. One that hangs is interrupted after an hour and has failed. Ctrl-C ends all that was
+started.
 """
 
 import os
@@ -27,6 +28,7 @@ NICED = (*COMPUTING, "images")
 PREPARING = {"machine": "scripts/machine.sh", "images": "scripts/stack.sh"}
 SAY_EVERY_S = 60.0
 PATIENCE_S = 60.0  # for what was interrupted to stop its servers and containers
+OVERDUE_S = 3600.0  # of one suite: three times what the longest takes
 INTERRUPTED = 130
 UNKNOWN = 2
 
@@ -40,6 +42,7 @@ class Running:
     log: Path | None
     began: float = field(default_factory=time.monotonic)
     processor_s: float = 0.0
+    is_interrupted: bool = False
 
     def has_ended(self) -> bool:
         """True once it has; what it and its children computed is known then."""
@@ -54,6 +57,16 @@ class Running:
         """The line of the summary."""
         outcome = "passed" if self.process.returncode == 0 else "FAILED"
         return f"{self.name:<12} {outcome:<7} {time.monotonic() - self.began:4.0f} s, {self.processor_s:4.0f} s of a processor"
+
+    def end_overdue(self) -> None:
+        """Interrupt it when it hangs, so that it says where, and kill it when that does not end it."""
+        late_s = time.monotonic() - self.began - OVERDUE_S
+        if late_s > PATIENCE_S:
+            signal_group(self, signal.SIGKILL)
+        elif late_s > 0 and not self.is_interrupted:
+            self.is_interrupted = True
+            say(f"test: {self.name} has not ended after {OVERDUE_S:.0f} s; it is interrupted")
+            signal_group(self, signal.SIGINT)
 
     def so_far(self) -> str:
         """The last line of its output."""
@@ -98,8 +111,10 @@ class Suites:
             while (name := self.next_name()) is not None:
                 self.due.remove(name)
                 self.begin(name)
-            for suite in [suite for suite in self.running if suite.has_ended()]:
-                self.show(suite)
+            for suite in list(self.running):
+                suite.end_overdue()
+                if suite.has_ended():
+                    self.show(suite)
             if not self.shows_live and time.monotonic() - reported_at > SAY_EVERY_S:
                 reported_at = time.monotonic()
                 for suite in self.running:

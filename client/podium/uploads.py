@@ -108,7 +108,10 @@ def _send_part(site: Site, key: str, file: BinaryIO, received: int) -> UploadSta
     file.seek(received)
     headers = {"Content-Type": "application/offset+octet-stream", "Upload-Offset": str(received)}
     try:
-        part = file.read(PART_BYTES)
+        if not (part := file.read(PART_BYTES)):
+            raise InvalidInput(
+                f"{file.name} became shorter while it was sent. Run this again once nothing writes to it."
+            )
         answer = read_answer(site.call("PATCH", f"uploads/{key}/", data=part, headers=headers))
     except Refused as error:
         if error.code != "wrong_offset":

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 from competitions.catalog.models import Phase, Task
@@ -12,17 +13,17 @@ from files.bundles.schema import PHASE_FILES, TASK_FILES
 SMOKE: Final = "smoke-"  # before the part's name
 
 
-def phase_downloads(phase: Phase) -> dict[str, Resource]:
+def phase_downloads(phase: Phase, now: datetime) -> dict[str, Resource]:
     """A phase's files for participants, by name in the address: its own, and those opened of its tasks.
 
-    Never reference data, except the labels of a smoke run's public split. Nothing is opened of a task that not every
-    organizer of the competition may read.
+    Input data is opened with the phase: what it is about to ask stays unknown before. Never reference data, except the labels
+    of a smoke run's public split. Nothing is opened of a task that not every organizer of the competition may read.
     """
     resources = {name: resource for name in PHASE_FILES if (resource := getattr(phase, name)) is not None}
     opened: list[str] = []
     if phase.competition.make_programs_available:
         opened += ["ingestion_program", "scoring_program"]
-    if phase.competition.make_input_data_available:
+    if phase.competition.make_input_data_available and phase.opens_at <= now:
         opened += ["input_data"]
     for task in phase.tasks.select_related(*(f"{name}__file" for name in opened)) if opened else ():
         if is_foreign(task, phase.competition):
@@ -57,10 +58,10 @@ class Download:
         return self.name.startswith(SMOKE)
 
 
-def downloads_of_all(phases: Iterable[Phase]) -> list[Download]:
+def downloads_of_all(phases: Iterable[Phase], now: datetime) -> list[Download]:
     """All downloads of the phases; a file offered under one name by several is listed once."""
     downloads: dict[tuple[str, str], Download] = {}
     for phase in phases:
-        for name, resource in phase_downloads(phase).items():
+        for name, resource in phase_downloads(phase, now).items():
             downloads.setdefault((resource.file_id, resource.file_name), Download(phase, name, resource))
     return list(downloads.values())

@@ -19,8 +19,9 @@ from competitions.catalog.services import current_rules
 from competitions.codabench_api.files import address
 from competitions.disclosure.outputs import may_download
 from competitions.disclosure.readers import Reader
-from competitions.disclosure.scores import gives_exact_scores, may_see_board, visible_columns
+from competitions.disclosure.scores import gives_exact_scores, may_see_board
 from competitions.leaderboards.ranking.rules import CODABENCH_NAMES
+from competitions.leaderboards.reading.results import submission_columns
 from competitions.resources.models import Resource
 from competitions.runs.models import Run
 from competitions.submissions.models import Submission
@@ -140,7 +141,7 @@ def load_phases(phases: QuerySet[Phase]) -> QuerySet[Phase]:
 
 def phase_shape(phase: Phase, now: datetime) -> dict[str, object]:
     """A phase with its tasks, and the files that its participants may have."""
-    downloads = phase_downloads(phase)
+    downloads = phase_downloads(phase, now)
     board = phase.main_board
     return shared_settings(phase) | {
         "id": phase.pk,
@@ -272,7 +273,7 @@ def submission_shape(submission: Submission, reader: Reader, *, is_exact: bool =
         "parent": None,
         "children": [],
         "task": task_shape(task, with_files=reader.organizes(submission.phase)) if task else None,
-        "scores": score_lines(submission, board, visible_columns(reader, board), is_exact=is_exact),
+        "scores": score_lines(submission, board, submission_columns(reader, submission, board), is_exact=is_exact),
         "fact_sheet_answers": submission.fact_sheet or None,
         "leaderboard": board.pk if sees and counting and board else None,
         "on_leaderboard": bool(sees and counting),

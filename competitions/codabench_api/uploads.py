@@ -217,7 +217,9 @@ def _opened_to(user: User, key: UUID, *, is_own: bool) -> Resource:
         uses |= Q(**{f"tasks__{name}__key": key})
     refusal: Refusal | None = None
     for phase in Phase.objects.visible_to(user).filter(uses).select_related("competition").distinct():
-        offered = next((resource for resource in phase_downloads(phase).values() if resource.key == key), None)
+        offered = next(
+            (resource for resource in phase_downloads(phase, timezone.now()).values() if resource.key == key), None
+        )
         if offered is None:
             continue
         try:

@@ -62,6 +62,11 @@ def visible_columns(reader: Reader, board: Leaderboard | None) -> list[Column]:
     return board.visible_columns if board is not None and may_see_board(reader, board) else []
 
 
+def may_see_single_tasks(reader: Reader, board: Leaderboard) -> bool:
+    """True where the board shows the scores of each task, and for organizers."""
+    return board.shows_each_task or reader.organizes(board.phase)
+
+
 def hidden_keys(phase: Phase) -> set[str]:
     """Keys of columns that no generally known board shows: only organizers may know their names."""
     boards = list(phase.leaderboards.all())

@@ -52,7 +52,7 @@ class ComparisonFacts(Protocol):
 
 @dataclass(frozen=True)
 class RowUncertainty:
-    """The uncertainty of a row, with the digits of its column. A baseline takes no rank and is in no tier."""
+    """The uncertainty of a row, with the digits of its column. Rows that are not compared are in no tier."""
 
     half_width: str
     low: str
@@ -70,7 +70,7 @@ class RowUncertainty:
 
     @property
     def rank_range(self) -> str:
-        """The ranks that the data allow; empty for a single one, and for a baseline."""
+        """The ranks that the data allow; empty for a single one, and where none is known."""
         return "" if self.has_one_rank else f"{self.first_rank}\N{EN DASH}{self.last_rank}"
 
     def as_json(self) -> dict[str, object]:

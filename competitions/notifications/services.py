@@ -53,7 +53,7 @@ def notify(
     An `event` that may come again, from the reconciler for instance, is named: whoever was told of it is not told again.
     """
     notice = Notice(people, kind, competition, _one_line(subject), text, path, event or uuid.uuid4().hex)
-    readers = people.filter(is_active=True, is_robot=False)
+    readers = with_inbox(people)
     chosen = _chosen(Q(user__in=readers.order_by().values("pk")), kind, competition)
     rows = [
         Notification(
@@ -71,6 +71,11 @@ def notify(
     Notification.objects.bulk_create(rows, batch_size=500, ignore_conflicts=True)
     notice_sent.send(sender=Notice, notice=notice, now=timezone.now())
     return len(rows)
+
+
+def with_inbox(people: QuerySet[User]) -> QuerySet[User]:
+    """Those of them who have an inbox."""
+    return people.filter(is_active=True, is_robot=False)
 
 
 def _one_line(subject: str) -> str:

@@ -16,7 +16,7 @@ from allauth.socialaccount.models import SocialAccount
 from django.contrib.admin.models import LogEntry
 from django.contrib.contenttypes.models import ContentType
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import F, Q
 from django.dispatch import Signal
 
 from accounts.models import Block, Profile, ProfileReport, User
@@ -44,6 +44,7 @@ from core.refusals import RefusalKind
 
 WAITING_TIME: Final = timedelta(days=7)
 DELETED_AT_ONCE: Final = 50
+LOOKED_AT_ONCE: Final = 500  # with those that are held up
 PATH: Final = "/profile/delete/"
 
 HAND_OVER_FIRST: Final = RefusalKind(409, "hand_over_first", "Your account cannot be deleted yet. {detail}")
@@ -111,8 +112,9 @@ def deletion_withdraw(*, user: User) -> bool:
 
 def deletions_perform(*, now: datetime) -> int:
     """For the reconciler: delete the accounts that are due; returns how many. A failure holds up no other."""
-    due = list(AccountDeletion.objects.filter(due_at__lte=now).order_by("due_at").values_list("user", flat=True))
-    # Those that are held up may be any number: they do not use up the turns of the others.
+    # Those that are held up may be any number: they come behind all others, and take turns.
+    rows = AccountDeletion.objects.filter(due_at__lte=now).order_by(F("held_up_at").asc(nulls_first=True), "due_at")
+    due = list(rows.values_list("user", flat=True)[:LOOKED_AT_ONCE])
     ended = filter(None, (run_guarded("account_deleted", partial(account_delete, pk), now=now) for pk in due))
     return sum(islice(ended, DELETED_AT_ONCE))
 
@@ -147,10 +149,10 @@ def account_delete(pk: int, *, now: datetime) -> int:
 
 
 def _hold_up(deletion: AccountDeletion, sentences: list[str], now: datetime) -> None:
-    if deletion.held_up_at is not None:
-        return
-    deletion.held_up_at = now
+    is_told, deletion.held_up_at = deletion.held_up_at is not None, now
     deletion.save(update_fields=["held_up_at"])
+    if is_told:
+        return
     text = " ".join(["Your account cannot be deleted yet.", *sentences, "It is deleted as soon as that is done."])
     mail_person(to=deletion.user, subject="Your account is not deleted yet", text=text, path=PATH)
 

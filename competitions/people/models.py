@@ -19,7 +19,7 @@ class AccountDeletion(models.Model):
     asked_at = models.DateTimeField()
     due_at = models.DateTimeField(db_index=True)
     held_up_at = models.DateTimeField(
-        null=True, help_text="When the person was told that they have to hand over first."
+        null=True, help_text="When it was last seen that the person has to hand over first."
     )
 
     def __str__(self) -> str:

@@ -75,16 +75,33 @@ def missing_submissions(proposal: Proposal) -> QuerySet[Submission]:
 
 
 def _scored_as_before(proposal: Proposal) -> Q:
-    """Runs with a file that the proposal replaced, or without the score that it asks for."""
+    """Runs with a file that this proposal or an earlier one replaced, or without the score that it needs."""
     former = Q(pk__in=[])
-    for file in proposal.files.select_related("replaces"):
-        if file.replaces is not None:
-            digest = f"sha256:{file.replaces.file_id}"
-            former |= Q(task=file.task_id) & Q(**{f"receipt__inputs__{file.slot}": digest})
+    applied = ProposedFile.objects.filter(
+        proposal__state=Proposal.State.APPLIED, proposal__ended_at__lte=proposal.ended_at, replaces__isnull=False
+    )
+    for file in proposal.files.select_related("resource"):
+        replaced = applied.filter(task=file.task_id, slot=file.slot).values_list("replaces__file", flat=True)
+        digests = [f"sha256:{digest}" for digest in replaced if digest != file.resource.file_id]
+        former |= Q(task=file.task_id) & Q(**{f"receipt__inputs__{file.slot}__in": digests})
     if proposal.board is not None and proposal.column_is_new:
         of_phase = Q(submission__phase=proposal.board.phase_id, queued_at__lt=proposal.ended_at)
         former |= of_phase & ~Q(scores__has_key=proposal.column_key)
     return former
+
+
+def is_superseded(proposal: Proposal) -> bool:
+    """True once other files are in force than the proposal's, or a later proposal that scores tasks of it."""
+    if proposal.state != Proposal.State.APPLIED:
+        return False
+    files = proposal.files.select_related("task")
+    if any(getattr(file.task, f"{file.slot}_id") != file.resource_id for file in files):
+        return True
+    applied = Proposal.objects.filter(competition=proposal.competition_id, state=Proposal.State.APPLIED)
+    tasks = scored_tasks(proposal).values("pk")
+    return any(
+        scored_tasks(other).filter(pk__in=tasks).exists() for other in applied.filter(ended_at__gt=proposal.ended_at)
+    )
 
 
 @transaction.atomic

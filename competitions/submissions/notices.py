@@ -90,7 +90,7 @@ def rescoring_notify(*, submission: Submission, now: datetime) -> None:
 
 
 def not_joined_notify(*, submission: Submission, asked_at: datetime) -> None:
-    """Tell a team that its checked dataset could not be put on the board, by no fault of theirs."""
+    """Tell a team that the site could not put its dataset on the board, by no fault of theirs."""
     phase = submission.phase
     notify(
         people=team_members(submission.team),

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from accounts.people.profiles import is_name_of_site
 from competitions.catalog.models import Competition
 from competitions.catalog.questions import AnswersInvalid
 from core.refusals import Conflict, NotAllowed, Refusal, RefusalKind
@@ -90,6 +91,8 @@ class TeamNameInvalid(Refusal):
             fault = f"there is {hidden}"
         elif address := first_address(name):
             fault = f"a link such as {address} is not part of a name"
+        elif is_name_of_site(name):
+            fault = "this one would be taken for the site's own people"
         else:
             fault = f"this one has {len(name)}"
         super().__init__(f"A team's name has 2 to 60 visible characters; {fault}. Choose another name.")

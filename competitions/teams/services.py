@@ -12,6 +12,7 @@ from django.dispatch import Signal
 
 from accounts.models import User
 from accounts.people.lookup import named_by
+from accounts.people.profiles import is_name_of_site
 from competitions.catalog.models import Competition
 from competitions.catalog.questions import Answers, read_answers
 from competitions.catalog.services import current_rules
@@ -167,9 +168,15 @@ def require_team(*, user: User, competition: Competition) -> Team:
     return team
 
 
-def clean_team_name(name: str) -> str:
+def clean_team_name(name: str, *, is_baseline: bool = False) -> str:
+    """The name without spare blanks. Raises `TeamNameInvalid`.
+
+    A baseline is the organizers' own, so it may be called after them.
+    """
     cleaned = " ".join(name.split())
     if not 2 <= len(cleaned) <= 60 or not cleaned.isprintable() or first_address(cleaned):
+        raise refusals.TeamNameInvalid(cleaned)
+    if is_name_of_site(cleaned) and not is_baseline:
         raise refusals.TeamNameInvalid(cleaned)
     return cleaned
 
@@ -181,7 +188,7 @@ def team_create(*, user: User, competition: Competition, name: str, now: datetim
     Raises `NOT_REGISTERED` and its kin, `ALREADY_IN_TEAM`, `TeamNameTaken`, `TeamNameInvalid`.
     """
     require_registration(user=user, competition=competition)
-    cleaned = clean_team_name(name)
+    cleaned = clean_team_name(name, is_baseline=is_baseline)
     if (existing := find_team(user, competition)) is not None:
         return _name_personal_team(existing, cleaned)
     if Team.objects.filter(competition=competition, name__iexact=cleaned).exists():
@@ -251,7 +258,7 @@ def team_rename(*, team: Team, by: User, name: str) -> None:
 @transaction.atomic
 def team_save(*, team: Team) -> None:
     """Store a team's name and mark, and send `team_changed`. Raises `TeamNameTaken` or `TeamNameInvalid`."""
-    team.name = clean_team_name(team.name)
+    team.name = clean_team_name(team.name, is_baseline=team.is_baseline)
     try:
         with transaction.atomic():
             team.is_personal = False  # it has a name of its own

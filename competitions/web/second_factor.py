@@ -13,7 +13,7 @@ from accounts.second_factor import SECOND_FACTOR_REQUIRED, lacks_second_factor
 from competitions.catalog.models import CompetitionOrganizer
 from core.refusals import refusal_response
 
-ACCOUNT_PAGES: Final = "/accounts/"  # where it is turned on, and signed out
+OPEN_PAGES: Final = ("/accounts/", "/docs/")  # where it is turned on, and signed out; the help that these pages link to
 HOST_PAGES: Final = "/host/"
 ASKING_PAGES: Final = ("/host/", "/host/ask/")  # what hosting is, and how to ask for it: for those who do not host yet
 API: Final = "/api/"
@@ -27,7 +27,7 @@ class SecondFactorMiddleware(MiddlewareMixin):
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
         has_session = settings.SESSION_COOKIE_NAME in request.COOKIES
-        if not settings.REQUIRE_STAFF_MFA or not has_session or request.path.startswith(ACCOUNT_PAGES):
+        if not settings.REQUIRE_STAFF_MFA or not has_session or request.path.startswith(OPEN_PAGES):
             return None
         is_hosting = request.path.startswith(HOST_PAGES) and request.path not in ASKING_PAGES
         organizes = is_hosting or _organizes_something(request.user)

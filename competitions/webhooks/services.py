@@ -93,9 +93,23 @@ def _turn_off(**whose: object) -> None:
 
 @transaction.atomic
 def webhook_resume(*, webhook: Webhook, by: User) -> None:
-    """Send again, beginning with what waits; from now on the webhook is this person's."""
-    Webhook.objects.filter(pk=webhook.pk).update(stopped_at=None, paused_until=None, created_by=by)
+    """Send again, beginning with what waits; it becomes this person's if whoever added it has left.
+
+    Until then it stays theirs, since they chose where it sends, and ends with their part in the team.
+    """
+    owner = webhook.created_by if _takes_part(webhook) else by
+    Webhook.objects.filter(pk=webhook.pk).update(stopped_at=None, paused_until=None, created_by=owner)
     _send_waiting(webhook)
+
+
+def _takes_part(webhook: Webhook) -> bool:
+    """True while whoever added it is one of the team, or of the organizers, and has an account."""
+    user = webhook.created_by
+    if user is None or not user.is_active:
+        return False
+    if webhook.team_id is not None:
+        return Membership.objects.filter(team=webhook.team_id, user=user).exists()
+    return CompetitionOrganizer.objects.filter(competition=webhook.competition_id, user=user).exists()
 
 
 def secret_replace(*, webhook: Webhook) -> str:
@@ -140,10 +154,14 @@ def _require_send(webhook: Webhook) -> None:
 
 
 def notice_forward(sender: type[Notice], notice: Notice, now: datetime, **kwargs: Any) -> None:
-    """Receiver of `notice_sent`: a message for each webhook of organizers and teams told that gets it."""
+    """Receiver of `notice_sent`: a message for each webhook of organizers and teams told that gets it.
+
+    None for those of deactivated accounts, until another member turns them off and on.
+    """
     teams = Membership.objects.filter(competition=notice.competition, user__in=notice.people.order_by().values("pk"))
     whose = Q(team=None) | Q(team__in=teams.order_by().values("team"))
     hooks = Webhook.objects.filter(whose, competition=notice.competition, stopped_at=None)
+    hooks = hooks.exclude(created_by__is_active=False)
     body = _body(notice.kind, notice.competition, now, subject=notice.subject, text=notice.text, path=notice.path)
     for webhook in hooks:
         if webhook.gets(notice.kind):

@@ -18,11 +18,18 @@ from django.utils import timezone
 from accounts.links import require_github_name, require_orcid, require_web_site
 from core.background.rows import AskedRow, asker_key
 from core.fields import LongTextField, NameField, OneLineField
-from core.refusals import Conflict
+from core.refusals import Conflict, RefusalKind
 
 TOKEN_PREFIX: Final = "podium_"
 MAX_ABOUT: Final = 1_000  # characters
 MAX_REPORT: Final = 500
+MOST_TOKENS: Final = 50  # of one account that are neither revoked nor expired
+
+TOO_MANY_TOKENS: Final = RefusalKind(
+    409,
+    "too_many_tokens",
+    "This account has {limit} API tokens, which is the limit. Revoke one that is not used any more.",
+)
 
 
 class AddressTaken(Conflict):
@@ -185,13 +192,17 @@ def token_digest(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
+@transaction.atomic
 def token_create(
     *, user: User, name: str, scopes: list[str], expires_at: datetime, secret: str = "", agent: Agent | None = None
 ) -> tuple[ApiToken, str]:
     """Make a token; return its row and its secret, which is random unless given and is not stored.
 
-    Raises `ValidationError` on unknown scopes, and on those that no agent has.
+    Raises `TOO_MANY_TOKENS`, and `ValidationError` on unknown scopes and those that no agent has.
     """
+    User.objects.select_for_update(no_key=True).get(pk=user.pk)  # tokens are counted
+    if user.api_tokens.filter(revoked_at=None, expires_at__gt=timezone.now()).count() >= MOST_TOKENS:
+        raise TOO_MANY_TOKENS(limit=MOST_TOKENS)
     secret = secret or TOKEN_PREFIX + secrets.token_urlsafe(32)
     token = ApiToken(
         user=user,

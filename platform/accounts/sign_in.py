@@ -20,6 +20,7 @@ from django.shortcuts import redirect
 
 from accounts.attempts import TooManyAttempts, attempt_begin
 from accounts.models import User
+from accounts.people.profiles import require_own_name
 
 ROBOT_SIGNS_IN = ValidationError(
     "This is the account of a program. It signs in with API tokens alone, not with a password.", code="robot"
@@ -102,6 +103,16 @@ class ConnectedAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc
         named = {sociallogin.user.email, *(address.email for address in sociallogin.email_addresses)} - {"", None}
         if not connects and any(map(_has_account, named)):  # confirmed there or not: it is here that an account has it
             self._led_back(request, EXISTS)
+
+    def populate_user(self, request: HttpRequest, sociallogin: Any, data: Any) -> User:
+        """Take the other site's name over, unless the profile would refuse it."""
+        user: User = super().populate_user(request, sociallogin, data)
+        try:
+            user.clean_fields(exclude={field.name for field in User._meta.fields} - {"first_name", "last_name"})
+            require_own_name(user.get_full_name())
+        except ValidationError:
+            user.first_name = user.last_name = ""
+        return user
 
     def get_app(self, request: HttpRequest, provider: Any, client_id: Any = None) -> Any:
         """Raises `Http404` for a site that nobody has set up: its address is there all the same."""

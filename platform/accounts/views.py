@@ -8,7 +8,7 @@ from allauth.account.decorators import reauthentication_required
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
@@ -72,6 +72,11 @@ def person(request: HttpRequest) -> User:
     return request.user
 
 
+def posted(request: HttpRequest) -> QueryDict | None:
+    """The values of a form that was sent, even without any, so that its faults are shown; else None."""
+    return request.POST if request.method == "POST" else None
+
+
 def open_page(view: View) -> View:
     """Mark a view that everybody may read: without signing in, by GET and HEAD alone."""
     return login_not_required(require_safe(view))
@@ -79,7 +84,7 @@ def open_page(view: View) -> View:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def profile(request: HttpRequest) -> HttpResponse:
-    form = ProfileForm(request.POST or None, instance=person(request))
+    form = ProfileForm(posted(request), instance=person(request))
     if request.method == "POST" and form.is_valid():
         form.save()
         messages.success(request, "Saved.")
@@ -92,7 +97,7 @@ def public(request: HttpRequest) -> HttpResponse:
     """Choose what everybody sees of oneself; nothing until it is switched on."""
     stored = profile_for(person(request))
     is_on = stored.is_public
-    form = PublicProfileForm(request.POST or None, instance=stored)
+    form = PublicProfileForm(posted(request), instance=stored)
     if request.method == "POST" and form.is_valid():
         profile = profile_save(form=form)
         messages.success(

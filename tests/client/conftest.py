@@ -54,7 +54,7 @@ def make_token(user: User, *scopes: Scope) -> str:
 
 @contextmanager
 def killed_at_the_end(process: subprocess.Popen[AnyStr]) -> Iterator[subprocess.Popen[AnyStr]]:
-    """The program, which ends with the test, also where that fails: a `with` of its own waits for it without end."""
+    """The program, killed when the block ends: its own `with` would wait for ever after a failure."""
     with process:
         try:
             yield process

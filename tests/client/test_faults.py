@@ -163,6 +163,21 @@ def test_a_file_that_changed_since_is_sent_anew(
     assert [call for call in proxy.calls if call[1].endswith("/uploads/")] == [("POST", "/api/v1/uploads/")] * 2
 
 
+def test_a_file_that_becomes_shorter_while_it_is_sent_is_said_so(
+    site: Scenario, client: Client, proxy: Proxy, answer: Path
+) -> None:
+    times = itertools.count()
+
+    def shorten(method: str, path: str) -> str | None:
+        if method == "GET" and "/uploads/" in path:
+            os.truncate(answer, 5)
+        return "away" if method == "PATCH" and next(times) > 2 else None
+
+    client.site.patience_s, proxy.fault = 0, shorten
+    with pytest.raises(InvalidInput, match=r"answer\.zip became shorter while it was sent"):
+        client.submit(site.competition.slug, answer)
+
+
 def test_a_download_goes_on_where_it_broke_and_is_checked(
     site: Scenario, client: Client, proxy: Proxy, tmp_path: Path
 ) -> None:

@@ -357,7 +357,10 @@ def test_verbs_that_do_something_answer_in_json(
 
 
 def press_ctrl_c_until_it_ends(process: subprocess.Popen[bytes]) -> None:
-    """Again after 10 s: a signal between Python's last look for one and `read` of the terminal is met by the next alone."""
+    """End the program as a person would.
+
+    A signal that arrives after Python's last look for one, before it reads the terminal, is seen with the next signal only.
+    """
     for _ in range(6):
         process.send_signal(signal.SIGINT)
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -20,6 +20,7 @@ from pathlib import Path
 sys.path.insert(0, {scripts!r})
 import suites
 suites.PATIENCE_S = {patience_s}
+suites.OVERDUE_S = {overdue_s}
 suites.command = lambda name: ["bash", "-c", {commands!r}.get(name, "true")]
 suites.REPOSITORY = Path({folder!r})
 sys.exit(suites.main({names!r}))
@@ -27,7 +28,7 @@ sys.exit(suites.main({names!r}))
 
 
 def started(
-    folder: Path, commands: dict[str, str], *, at_once: int = 2, patience_s: float = 20
+    folder: Path, commands: dict[str, str], *, at_once: int = 2, patience_s: float = 20, overdue_s: float = 3600
 ) -> subprocess.Popen[str]:
     """The runner with other commands in place of the suites'."""
     code = SCRIPT.format(
@@ -36,6 +37,7 @@ def started(
         folder=str(folder),
         names=[name for name in commands if name != "machine"],
         patience_s=patience_s,
+        overdue_s=overdue_s,
     )
     return subprocess.Popen(
         [sys.executable, "-c", code],
@@ -148,3 +150,15 @@ def test_an_interrupt_reaches_every_suite_and_what_does_not_listen_is_killed(
     assert "interrupted" in printed
     assert [(tmp_path / name).read_text() for name in ("lint", "browser")] == ["stopped\n", "stopped\n"]
     assert [child for child in children if child.is_running() and child.status() != psutil.STATUS_ZOMBIE] == []
+
+
+def test_a_suite_that_hangs_is_interrupted_and_has_failed_with_what_it_said(
+    tmp_path: Path, stubborn: dict[str, str]
+) -> None:
+    process = started(tmp_path, stubborn | {"unit": "true"}, at_once=2, patience_s=2, overdue_s=3)
+    printed, _ = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert "hostile has not ended after 3 s; it is interrupted" in printed
+    assert [(tmp_path / name).read_text() for name in ("lint", "browser")] == ["stopped\n", "stopped\n"]
+    outcomes = dict(line.split()[:2] for line in printed.split("== all suites")[1].splitlines() if line)
+    assert outcomes == {"lint": "FAILED", "browser": "FAILED", "hostile": "FAILED", "unit": "passed"}

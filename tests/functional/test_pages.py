@@ -44,6 +44,17 @@ def sentence(site: Scenario, submission: Submission, after_s: float = 0) -> str:
     return progress(submission, site.now + timedelta(seconds=after_s)).sentence
 
 
+def test_a_form_that_is_sent_empty_says_what_is_missing(site: Scenario, member: Client) -> None:
+    organizer = user_client(site.organizer)
+    forms = [(member, "web:topic-new"), (member, "web:team-webhooks")]
+    forms += [
+        (organizer, f"organize:{name}") for name in ("announcement-new", "images", "mail", "proposals", "webhooks")
+    ]
+    for client, name in forms:
+        answer = client.post(reverse(name, args=[site.competition.slug]))
+        assert (answer.status_code, "errorlist" in answer.content.decode()) == (422, True), name
+
+
 def test_places_in_the_queue_count_up_and_move_on(site: Scenario) -> None:
     sent = [site.submit(at=site.now + timedelta(seconds=number)) for number in range(3)]
     assert [sentence(site, submission) for submission in sent] == [

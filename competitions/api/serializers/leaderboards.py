@@ -52,7 +52,7 @@ class BoardUncertaintyOut(serializers.Serializer[Any]):
     confidence_percent = serializers.IntegerField()
     resamples = serializers.IntegerField()
     rows_known = serializers.IntegerField()
-    rows_unknown = serializers.IntegerField(help_text="Ranked rows without resamples.")
+    rows_unknown = serializers.IntegerField(help_text="Ranked rows without enough resamples.")
     first_tier = serializers.IntegerField(help_text="Rows that are tied for first.")
     resolution = serializers.CharField(
         allow_null=True, help_text="Scores closer than this cannot be told apart at the top."

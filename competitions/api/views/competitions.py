@@ -60,7 +60,7 @@ class CompetitionFiles(ApiView):
     @extend_schema(responses=s.FileOut(many=True))
     def get(self, request: Request, slug: str) -> Response:
         phases = self.competition(slug).phases.select_related("competition", *(f"{name}__file" for name in PHASE_FILES))
-        files = s.FileOut(downloads_of_all(phases), many=True, context=self.get_serializer_context())
+        files = s.FileOut(downloads_of_all(phases, timezone.now()), many=True, context=self.get_serializer_context())
         return Response(files.data)
 
 
@@ -70,7 +70,7 @@ class PhaseFile(ApiView):
     @extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})
     def get(self, request: Request, slug: str, phase_slug: str, name: str) -> HttpResponseBase:
         user, phase = self.person(), self.phase(competition__slug=slug, slug=phase_slug)
-        resource = phase_downloads(phase).get(name)
+        resource = phase_downloads(phase, timezone.now()).get(name)
         if resource is None:
             raise Http404
         if not Competition.objects.managed_by(user).filter(pk=phase.competition_id).exists():

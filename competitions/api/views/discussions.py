@@ -40,13 +40,17 @@ class DiscussionView(ApiView):
 
     def topic(self, slug: str, pk: int) -> Topic:
         """A topic that the asker may read; any other does not exist."""
-        competition, user = self.discussion(slug), self.request.user
-        return find_topic(competition, pk, user, is_organizer=organizes(user, competition.pk))
+        competition = self.discussion(slug)
+        return find_topic(competition, pk, self.request.user, is_organizer=self.reads_as_organizer(competition))
 
     def readable_post(self, slug: str, pk: int) -> Post:
         """A post whose text the asker may read; any other does not exist."""
-        competition, user = self.discussion(slug), self.request.user
-        return find_post(competition, pk, user, is_organizer=organizes(user, competition.pk))
+        competition = self.discussion(slug)
+        return find_post(competition, pk, self.request.user, is_organizer=self.reads_as_organizer(competition))
+
+    def reads_as_organizer(self, competition: Competition) -> bool:
+        """True if the asker may read what is hidden from members."""
+        return not self.as_member and organizes(self.request.user, competition.pk)
 
 
 class Topics(DiscussionView):

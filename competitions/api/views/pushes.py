@@ -3,11 +3,14 @@
 from datetime import UTC
 from typing import Final
 
+from django.core import signing
 from django.http import Http404, HttpResponseBase
 from django.shortcuts import get_object_or_404
+from django.urls import reverse
 from django.utils import timezone
+from django.utils.http import urlencode
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -20,9 +23,11 @@ from competitions.bundles.pushing.jobs import push_agree, push_begin
 from competitions.catalog.models import Competition
 from competitions.catalog.publishing import competition_publish, publication_cancel, publication_plan
 from competitions.resources.downloads import stored_response
-from competitions.resources.models import Upload
+from competitions.resources.models import StoredFile, Upload
 from competitions.resources.uploads import UploadIncomplete
 
+FILE_SALT: Final = "podium.document.file"
+FILE_VALID_S: Final = 24 * 3600  # for a whole pull
 MAX_FILES: Final = 20_000
 BYTES_PER_FILE: Final = 500  # its path and digest
 
@@ -36,19 +41,15 @@ class CodeView(ApiView):
         managed = Competition.objects.managed_by(self.person()).select_related("queue", "logo")
         return get_object_or_404(managed, slug=slug)
 
-    def document(self, slug: str) -> LiveDocument:
-        return LiveDocument(self.managed(slug), self.person())
-
 
 class CompetitionDocument(CodeView):
     """A competition as a folder: its `competition.yaml`, its texts, and its files with digest and address."""
 
     @extend_schema(operation_id="competitions_document", responses={200: OpenApiTypes.OBJECT})
     def get(self, request: Request, slug: str) -> Response:
-        document = self.document(slug)
-        address = f"/api/v1/competitions/{document.competition.slug}/document/files"
+        document = LiveDocument(self.managed(slug), self.person())
         files = [
-            {"path": path, "sha256": file.sha256, "size_bytes": file.size_bytes, "url": f"{address}/{file.sha256}/"}
+            {"path": path, "sha256": file.sha256, "size_bytes": file.size_bytes, "url": self._address(document, file)}
             for path, file in document.stored.items()
         ]
         return Response(
@@ -61,16 +62,30 @@ class CompetitionDocument(CodeView):
             headers={"Cache-Control": "no-store"},
         )
 
+    def _address(self, document: LiveDocument, file: StoredFile) -> str:
+        """The address of a file for the person who asked, for a day; it is signed, as the folder has the file."""
+        address = reverse("api:document-file", args=[document.competition.slug, file.sha256])
+        signed = signing.dumps([self.person().pk, document.competition.pk, file.sha256], salt=FILE_SALT)
+        return f"{address}?{urlencode({'signed': signed})}"
+
 
 class CompetitionDocumentFile(CodeView):
-    """One file of the folder."""
+    """One file of the folder, by the address that the folder's list gave to the same person."""
 
-    @extend_schema(operation_id="competitions_document_file", responses={(200, "*/*"): OpenApiTypes.BINARY})
+    @extend_schema(
+        operation_id="competitions_document_file",
+        parameters=[OpenApiParameter("signed", str, description="As in the address that the list gives.")],
+        responses={(200, "*/*"): OpenApiTypes.BINARY},
+    )
     def get(self, request: Request, slug: str, sha256: str) -> HttpResponseBase:
-        stored = next((file for file in self.document(slug).stored.values() if file.sha256 == sha256), None)
-        if stored is None:
+        expected = [self.person().pk, self.managed(slug).pk, sha256]
+        try:
+            signed = signing.loads(request.GET.get("signed", ""), salt=FILE_SALT, max_age=FILE_VALID_S)
+        except signing.BadSignature:
+            signed = None
+        if signed != expected:
             raise Http404
-        return stored_response(self.received, stored, file_name=sha256)
+        return stored_response(self.received, get_object_or_404(StoredFile, pk=sha256), file_name=sha256)
 
 
 class PublishIn(serializers.Serializer[None]):

@@ -38,7 +38,7 @@ def changes(operation_id: str) -> Callable[[ViewT], ViewT]:
 class SettingsView(ApiView):
     """Base: an organizer's program reads the settings of a row, and changes some."""
 
-    write_scope = Scope.ORGANIZE
+    read_scope = write_scope = Scope.ORGANIZE  # hidden columns and boards are among them
     serializer_class: Any
 
     def rows(self) -> QuerySet[Any]:

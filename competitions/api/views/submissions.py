@@ -26,6 +26,7 @@ from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.organizers import organizes
 from competitions.disclosure.outputs import visible_streams
 from competitions.disclosure.receipts import disclosed_receipt
+from competitions.disclosure.scores import may_know_board
 from competitions.environments.choice import NamedEnvironment
 from competitions.factsheets.services import fact_sheet_questions
 from competitions.leaderboards.picks import pick_add, pick_remove
@@ -283,6 +284,8 @@ class SubmissionBoard(SubmissionView):
     def act(self, act: Callable[..., Any], pk: int, board_key: str) -> Response:
         submission = self.submission(pk)
         board = get_object_or_404(Leaderboard.objects.select_related("phase"), phase=submission.phase_id, key=board_key)
+        if not may_know_board(self.reader, board):
+            raise Http404
         act(board=board, submission=submission, by=self.person(), now=timezone.now())
         return self.answer(self.submission(pk))
 

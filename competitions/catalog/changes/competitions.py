@@ -76,7 +76,7 @@ def files_are_opened(competition: Competition, changes: FieldValues, now: dateti
     if changes.get("make_programs_available") is True:
         yield "Everybody who takes part may download the ingestion and scoring programs from now on."
     if changes.get("make_input_data_available") is True:
-        yield "Everybody who takes part may download the input data from now on."
+        yield "Everybody who takes part may download the input data of open phases from now on."
 
 
 @impact_check(Competition)

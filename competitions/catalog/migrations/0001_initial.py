@@ -78,7 +78,7 @@ class Migration(migrations.Migration):
                 ('show_detailed_results_in_submission_panel', models.BooleanField(default=True, help_text="Shown on the submission's page, to those who can see its scores.", verbose_name='detailed results for the team')),
                 ('show_detailed_results_in_leaderboard', models.BooleanField(default=True, help_text="Linked from the leaderboard, for those who can see the scores.", verbose_name='detailed results for everybody')),
                 ('make_programs_available', models.BooleanField(default=False, help_text="Ingestion and scoring programs can be downloaded from the Data page.", verbose_name='programs for participants')),
-                ('make_input_data_available', models.BooleanField(default=False, help_text="Input data can be downloaded from the Data page.", verbose_name='input data for participants')),
+                ('make_input_data_available', models.BooleanField(default=False, help_text="Input data can be downloaded from the Data page, from the opening of its phase on.", verbose_name='input data for participants')),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('cover', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='resources.storedfile')),
                 ('logo', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='resources.storedfile')),

@@ -223,7 +223,9 @@ class Competition(models.Model):
         help_text="Ingestion and scoring programs can be downloaded from the Data page.",
     )
     make_input_data_available = models.BooleanField(
-        "input data for participants", default=False, help_text="Input data can be downloaded from the Data page."
+        "input data for participants",
+        default=False,
+        help_text="Input data can be downloaded from the Data page, from the opening of its phase on.",
     )
     gives_certificates = models.BooleanField(
         "certificates of participation",

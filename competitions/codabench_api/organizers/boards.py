@@ -235,7 +235,8 @@ class BoardConnection(RobotView):
 
     def _board(self, pk: int) -> tuple[Submission, Leaderboard]:
         submission = self.submission(pk)
-        if (board := submission.phase.main_board) is None:
+        board = submission.phase.main_board
+        if board is None or not may_know_board(self.reader, board):
             raise Http404
         return submission, board
 

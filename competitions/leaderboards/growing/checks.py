@@ -7,6 +7,7 @@ from typing import Final
 from competitions.catalog.changes.change import impact_check, phase_cost
 from competitions.catalog.models import Competition, Leaderboard, Phase
 from competitions.catalog.readiness import ReadinessWarning, readiness_check
+from competitions.leaderboards.growing.joining import waiting_datasets
 from competitions.leaderboards.growing.missing_runs import counting_submissions
 from competitions.leaderboards.models import Joining
 from competitions.submissions.models import Dataset, Submission
@@ -70,7 +71,8 @@ def growing_boards_can_rank(competition: Competition) -> Iterator[ReadinessWarni
 
 @readiness_check
 def checked_datasets_have_joined(competition: Competition) -> Iterator[ReadinessWarning]:
-    given_up = Joining.objects.filter(submission__phase__competition=competition, has_failed=True)
+    waiting = waiting_datasets().filter(phase__competition=competition)
+    given_up = Joining.objects.filter(submission__in=waiting.order_by().values("pk"), has_failed=True)
     for joining in given_up.select_related("submission__phase"):
         yield ReadinessWarning(
             "dataset_not_joined",

@@ -1,5 +1,6 @@
 """The rows of a team on a board: what each keeps to be ranked, sorted and drawn by."""
 
+import math
 import struct
 import sys
 from collections.abc import Callable, Sequence
@@ -21,6 +22,7 @@ MAX_COLUMNS: Final = 40  # an index takes rows of some 2,700 bytes
 DIGITS: Final = 16
 BEHIND_ALL: Final = "f" * DIGITS
 MISSING: Final = sys.float_info.max  # sorts behind every value; infinity has no place in a cursor's JSON
+LARGEST: Final = math.nextafter(MISSING, 0)
 NEWEST: Final = 200  # scores that a trend looks at, so that a result costs the same however many came before
 MOST: Final = 20  # improvements that a trend keeps
 
@@ -143,7 +145,7 @@ def sort_cell(entry: Entry, key: str, order: Order) -> Cell:
         leaderboard_id=entry.leaderboard_id,
         key=key,
         is_baseline=entry.is_baseline,
-        sort_value=order(entry.values[key]) if key in entry.values else MISSING,
+        sort_value=min(order(entry.values[key]), LARGEST) if key in entry.values else MISSING,
     )
 
 

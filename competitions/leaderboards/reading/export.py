@@ -15,7 +15,13 @@ from competitions.leaderboards.ranking.fact_columns import SOURCE, VERIFIED, Fac
 from competitions.leaderboards.ranking.values import meter_value
 from competitions.leaderboards.reading.board import all_rows
 from competitions.leaderboards.reading.columns import CellState, DatasetColumn, ShownColumn, page_columns
-from competitions.leaderboards.reading.results import ScoredSubmission, known_results, load_boards, with_scores
+from competitions.leaderboards.reading.results import (
+    ScoredSubmission,
+    known_results,
+    load_boards,
+    submission_columns,
+    with_scores,
+)
 from competitions.leaderboards.reading.uncertainty import board_uncertainty, row_uncertainty
 from competitions.runs.models import Run
 from competitions.submissions.models import Submission
@@ -181,7 +187,8 @@ def _word(value: bool) -> str:
 
 def _score(scored: ScoredSubmission, board: Leaderboard, column: Column, reader: Reader) -> str:
     score = scored.scores.get(board.pk)
-    value = score.values.get(column.key) if score is not None else None
+    is_seen = column in submission_columns(reader, scored.submission, board)
+    value = score.values.get(column.key) if score is not None and is_seen else None
     if value is None:
         return ""
     return column.exact(value) if reader.organizes(board.phase) or gives_exact_scores(board) else column.shown(value)

@@ -10,7 +10,13 @@ from django.db.models import OuterRef, Prefetch, Subquery, prefetch_related_obje
 
 from competitions.catalog.models import Column, Leaderboard, Phase
 from competitions.disclosure.readers import Reader, reader_for
-from competitions.disclosure.scores import may_know_board, may_see_board, may_see_that_it_counts, visible_columns
+from competitions.disclosure.scores import (
+    may_know_board,
+    may_see_board,
+    may_see_single_tasks,
+    may_see_that_it_counts,
+    visible_columns,
+)
 from competitions.leaderboards.models import Entry, Pick, Score
 from competitions.leaderboards.ranking.rules import PICKED, REMOVABLE, Rule
 from competitions.leaderboards.ranking.values import deciding_column, primary_column
@@ -120,7 +126,7 @@ class BoardResults:
     """Values that the reader may see, by board; `withholds_scores` says that there are others.
 
     `to_best`: signed distance to the team's best score, by key of the board's deciding column. `counting`: the boards
-    it counts on now, of `boards`, which are all of its phase.
+    it counts on now, of `boards`, which are those of its phase that the reader may know.
     """
 
     boards: Sequence[Leaderboard]
@@ -132,22 +138,31 @@ class BoardResults:
     choices: list[Choice] = field(default_factory=list)
 
 
+def submission_columns(reader: Reader, submission: Submission, board: Leaderboard | None) -> list[Column]:
+    """The columns in which this reader may see the submission's own scores."""
+    columns = visible_columns(reader, board)
+    if board is None or not submission.is_task_rerun or may_see_single_tasks(reader, board):
+        return columns
+    phase, kind = submission.phase, submission.kind
+    tasks = reader.once(("tasks", phase.pk, kind), lambda: {task.pk for task in phase.tasks_for(kind)})
+    ran = {run.task_id for run in submission.runs.all() if not (run.fills_board or run.is_smoke)}
+    return columns if ran == tasks else []
+
+
 def known_results(scored: ScoredSubmission, reader: Reader) -> BoardResults:
     """A submission's results, as far as this reader may know them.
 
     Of a hidden board, whoever does not see it is told nothing, not even that there is more.
     """
-    results = BoardResults(scored.boards)
+    results = BoardResults([board for board in scored.boards if not board.is_hidden or may_see_board(reader, board)])
     for board in results.boards:
-        if board.is_hidden and not may_see_board(reader, board):
-            continue
         if board.rule in PICKED and scored.submission.may_rank:
             results.choices.append(Choice(board, board.pk in scored.picked))
         score = scored.scores.get(board.pk)
         if score is None:
             continue
         deciding = deciding_column(list(board.columns.all()))
-        for column in visible_columns(reader, board):
+        for column in submission_columns(reader, scored.submission, board):
             if column.key in score.values:
                 results.values.append((column, column.shown_in(score.values) or ""))
                 results.exact[column.key] = column, score.values[column.key]
@@ -178,7 +193,7 @@ def score_position(submission: Submission, reader: Reader) -> ScorePosition | No
     for board in submission.phase.leaderboards.all():
         primary = primary_column(list(board.columns.all()))
         score = scores.get(board.pk)
-        is_seen = primary in visible_columns(reader, board)
+        is_seen = primary in submission_columns(reader, submission, board)
         if (
             score is not None
             and primary is not None

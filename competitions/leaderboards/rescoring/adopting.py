@@ -3,7 +3,7 @@
 The same code compares: then the transaction is taken back.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Final
@@ -19,11 +19,11 @@ from competitions.leaderboards.ranking.entries import ranked_entries
 from competitions.leaderboards.ranking.values import primary_column
 from competitions.leaderboards.rescoring.services import column_faults
 from competitions.leaderboards.services import board_follow, board_rebuild, boards_locked
-from competitions.leaderboards.uncertainty.reading import read_missing
+from competitions.leaderboards.uncertainty.reading import ReplicateFiles, read_missing
 from competitions.leaderboards.uncertainty.refreshing import row_tiers
 from competitions.resources.models import Resource
 from competitions.runs.models import Rescoring, Run
-from competitions.runs.rescoring import scored_tasks, scores_take
+from competitions.runs.rescoring import is_superseded, scored_tasks, scores_take
 from competitions.submissions.models import Submission
 from competitions.submissions.states import FINAL
 from core.refusals import RefusalKind
@@ -59,25 +59,32 @@ def affected_boards(proposal: Proposal) -> list[Leaderboard]:
     return list(boards.prefetch_related("columns").order_by("phase__index", "index", "pk"))
 
 
-def proposal_rehearse(proposal: Proposal, *, is_wanted: Callable[[], bool], now: datetime) -> list[ProposedStanding]:
+def proposal_rehearse(proposal: Proposal, *, files: ReplicateFiles, now: datetime) -> list[ProposedStanding]:
     """Boards with the proposal and without it; nothing is written.
 
-    Raises `Stopped` or `PROPOSAL_OUTDATED`.
+    Files that say how sure the boards then are, are read between rehearsals, when no board is locked. Raises `Stopped` or
+    `PROPOSAL_OUTDATED`.
     """
-    with transaction.atomic():
-        standings = proposal_adopt(proposal, now=now, is_wanted=is_wanted)
-        transaction.set_rollback(True)
+    files.notes_unknown = True
+    while True:
+        with transaction.atomic():
+            standings = proposal_adopt(proposal, untaken_lock(proposal), now=now, files=files)
+            transaction.set_rollback(True)
+        if not files.read_noted():
+            break
+    files.notes_unknown = False
     return standings
 
 
 @transaction.atomic
-def proposal_adopt(proposal: Proposal, *, now: datetime, is_wanted: Callable[[], bool]) -> list[ProposedStanding]:
+def proposal_adopt(
+    proposal: Proposal, rescorings: Sequence[Rescoring], *, now: datetime, files: ReplicateFiles
+) -> list[ProposedStanding]:
     """Put the proposal in force and return what it did to each board, not saved.
 
-    Locks: every run that takes other scores over, then the boards. Raises `Stopped`, `PROPOSAL_OUTDATED` or
-    `PROPOSAL_COLUMN_REFUSED`.
+    `rescorings`: those of `untaken_lock`, which comes before any lock of a board. A rehearsal has read `files` before. Raises
+    `Stopped`, `PROPOSAL_OUTDATED` or `PROPOSAL_COLUMN_REFUSED`.
     """
-    rescorings = _lock_runs(_untaken(proposal))
     locked = [board for phase in affected_phases(proposal) for board in boards_locked(phase.pk)]
     before = {board.pk: team_standings(board) for board in affected_boards(proposal)}
     with amending(locked, None, reason=reason_in_public(proposal), now=now):
@@ -87,11 +94,16 @@ def proposal_adopt(proposal: Proposal, *, now: datetime, is_wanted: Callable[[],
         _rebuild(proposal, now)
     standings = []
     for board in affected_boards(proposal):
-        after = team_standings(board, tiers=tiers_now(board, is_wanted))
+        after = team_standings(board, tiers=tiers_now(board, files))
         facts = asdict(compare(before[board.pk], after))
         rows = shown_rows(before[board.pk], after)
         standings.append(ProposedStanding(proposal=proposal, leaderboard=board, facts=facts, rows=rows))
     return standings
+
+
+def untaken_lock(proposal: Proposal) -> Sequence[Rescoring]:
+    """Lock every run that takes other scores over, with its submission, and return their rescorings."""
+    return _lock_runs(_untaken(proposal))
 
 
 def _untaken(proposal: Proposal) -> QuerySet[Rescoring]:
@@ -139,6 +151,8 @@ def take_late_scores(proposal: Proposal, *, now: datetime) -> int:
 @transaction.atomic
 def _take_late(proposal: Proposal, pk: int, now: datetime) -> bool:
     rescoring = _lock_runs(_untaken(proposal).filter(pk=pk))
+    if is_superseded(proposal):  # by one that was applied while these locks were waited for
+        return False
     if not rescoring or not scores_take(rescoring=rescoring[0], actor=_actor(proposal), now=now):
         return False
     submission = Submission.objects.select_related("phase__competition", "team").get(pk=rescoring[0].submission_id)
@@ -157,10 +171,11 @@ def reason_in_public(proposal: Proposal) -> str:
 
 @dataclass(frozen=True)
 class Standing:
-    """A team's best row: rank, the deciding column's value as shown, and tier where that is known."""
+    """A team's best row: rank, the deciding column with its value as shown, and tier where that is known."""
 
     rank: int
     score: str
+    column: str
     tier: int | None = None
 
 
@@ -190,7 +205,7 @@ def team_standings(board: Leaderboard, *, tiers: Mapping[int, int | None] | None
     standings: dict[int, Standing] = {}
     for pk, team, rank, values, stored_tier in rows:
         tier = stored_tier if tiers is None else tiers.get(pk)
-        standings.setdefault(team, Standing(rank, _shown(column, values), tier))
+        standings.setdefault(team, Standing(rank, _shown(column, values), column.key if column else "", tier))
     return standings
 
 
@@ -201,7 +216,7 @@ def _shown(column: Column | None, values: Mapping[str, float]) -> str:
     return column.shown(values[column.key])
 
 
-def tiers_now(board: Leaderboard, is_wanted: Callable[[], bool]) -> dict[int, int | None]:
+def tiers_now(board: Leaderboard, files: ReplicateFiles) -> dict[int, int | None]:
     """The tier of each row by the replicates of its score of now; empty without, and on a large board.
 
     Raises `Stopped`.
@@ -209,7 +224,7 @@ def tiers_now(board: Leaderboard, is_wanted: Callable[[], bool]) -> dict[int, in
     follows = BoardUncertainty.objects.filter(leaderboard=board).exists()
     if not follows or not board.shows_uncertainty or board.entry_count > MOST_RANKED:
         return {}
-    read_missing(board, is_wanted=is_wanted)
+    read_missing(board, files=files)
     return row_tiers(board)
 
 

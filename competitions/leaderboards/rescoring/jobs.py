@@ -13,9 +13,10 @@ from competitions.catalog.models import Competition, Proposal
 from competitions.leaderboards.models import ProposedStanding
 from competitions.leaderboards.rescoring import adopting, services
 from competitions.leaderboards.snapshots import snapshot_before
+from competitions.leaderboards.uncertainty.reading import ReplicateFiles
 from competitions.notifications.models import Kind
 from competitions.notifications.services import notify
-from competitions.runs.rescoring import missing_submissions, submission_rescore
+from competitions.runs.rescoring import is_superseded, missing_submissions, submission_rescore
 from competitions.submissions.models import Submission
 from competitions.submissions.states import FINAL
 from competitions.teams.notices import registered_people
@@ -67,7 +68,7 @@ def _back(proposal: Proposal) -> dict[str, str]:
 
 
 def _work(proposal: Proposal, claimed: Claim) -> None:
-    if proposal.state == State.DROPPED:
+    if proposal.state == State.DROPPED or is_superseded(proposal):
         services.copies_cancel(proposal, now=timezone.now())
         claimed.release(needs_work=False, attempts=0, is_settled=True)
         return
@@ -79,7 +80,9 @@ def _work(proposal: Proposal, claimed: Claim) -> None:
         submission = Submission.objects.select_related("phase", "weights", "image").get(pk=pk)
         submission_rescore(proposal=proposal, submission=submission, now=timezone.now())
     if proposal.state == State.APPLYING:
-        _apply(proposal, claimed)
+        files = ReplicateFiles(claimed.renew)
+        adopting.proposal_rehearse(proposal, files=files, now=timezone.now())
+        _apply(proposal, claimed, files)
         return
     if proposal.state == State.APPLIED:
         adopting.take_late_scores(proposal, now=timezone.now())
@@ -91,7 +94,7 @@ def _work(proposal: Proposal, claimed: Claim) -> None:
 
 def _compare(proposal: Proposal, claimed: Claim) -> None:
     count = proposal.rescorings.filter(copy__status__in=FINAL).count()
-    standings = adopting.proposal_rehearse(proposal, is_wanted=claimed.renew, now=timezone.now())
+    standings = adopting.proposal_rehearse(proposal, files=ReplicateFiles(claimed.renew), now=timezone.now())
     with transaction.atomic():
         claimed.conclude(needs_work=False, attempts=0, fault="", compared_count=count, compared_at=timezone.now())
         ProposedStanding.objects.filter(proposal=proposal).delete()
@@ -99,16 +102,18 @@ def _compare(proposal: Proposal, claimed: Claim) -> None:
 
 
 @transaction.atomic
-def _apply(proposal: Proposal, claimed: Claim) -> None:
+def _apply(proposal: Proposal, claimed: Claim, files: ReplicateFiles) -> None:
     """Put the proposal in force and publish it. What still runs is taken over when it ends."""
     now, by = timezone.now(), proposal.ended_by or proposal.created_by
+    # Runs, submissions and the competition come before the boards, which are locked to be frozen.
+    rescorings = adopting.untaken_lock(proposal)
+    Competition.objects.filter(pk=proposal.competition_id).update(applied_proposals=F("applied_proposals") + 1)
     frozen = {board.pk: snapshot_before(board=board, by=by, now=now) for board in adopting.affected_boards(proposal)}
-    standings = adopting.proposal_adopt(proposal, now=now, is_wanted=claimed.renew)
+    standings = adopting.proposal_adopt(proposal, rescorings, now=now, files=files)
     for standing in standings:
         standing.snapshot = frozen.get(standing.leaderboard_id)
     ProposedStanding.objects.filter(proposal=proposal).delete()
     ProposedStanding.objects.bulk_create(standings)
-    Competition.objects.filter(pk=proposal.competition_id).update(applied_proposals=F("applied_proposals") + 1)
     _tell(proposal)
     claimed.conclude(state=State.APPLIED, ended_at=now, needs_work=False, attempts=0, fault="")
 
@@ -140,7 +145,7 @@ def _carry_on(proposal: Proposal, now: datetime) -> bool:
     if proposal.state == State.APPLIED and _is_over(proposal, now):
         Proposal.objects.filter(pk=proposal.pk, state=State.APPLIED).update(is_settled=True)
         return False
-    if not missing_submissions(proposal).exists() and not _has_news(proposal, now):
+    if not (is_superseded(proposal) or missing_submissions(proposal).exists() or _has_news(proposal, now)):
         return False
     services.ask_work(proposal, now=now)
     return True

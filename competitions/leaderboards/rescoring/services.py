@@ -16,7 +16,7 @@ from competitions.compute.models import Queue
 from competitions.resources.models import Resource, StoredFile
 from competitions.resources.versions import require_room
 from competitions.runs.models import Rescoring, Run
-from competitions.runs.rescoring import counting_runs, missing_submissions, scored_tasks
+from competitions.runs.rescoring import counting_runs, is_superseded, missing_submissions, scored_tasks
 from competitions.runs.services import submission_rerun
 from competitions.runs.transitions import run_move
 from competitions.submissions.models import Dataset
@@ -54,6 +54,11 @@ PROPOSAL_UNTRIED: Final = RefusalKind(
     409,
     "proposal_untried",
     "{untried} could not be run with the proposal, although no fault was found. Run what failed again, then apply it.",
+)
+PROPOSAL_SUPERSEDED: Final = RefusalKind(
+    409,
+    "proposal_superseded",
+    "The scoring was changed again after proposal {proposal.number} was applied, so it has nothing left to score.",
 )
 TOO_MANY_COMMENTS: Final = RefusalKind(409, "too_many_comments", "A proposal has at most 500 comments.")
 
@@ -203,7 +208,7 @@ def proposal_drop(*, proposal: Proposal, by: User, now: datetime) -> None:
 
 
 def copies_cancel(proposal: Proposal, *, now: datetime) -> None:
-    """Cancel the runs of a dropped proposal that wait, and ask the workers to stop the others."""
+    """Cancel the runs of a proposal that wait, and ask the workers to stop the others."""
     runs = Run.objects.filter(submission__rescores__proposal=proposal)
     for run in runs.filter(state=State.QUEUED).order_by("pk"):
         run_move(run, target=State.CANCELLED, actor=f"proposal:{proposal.number}", now=now)
@@ -250,8 +255,13 @@ def untried(proposal: Proposal) -> QuerySet[Rescoring]:
 
 @transaction.atomic
 def proposal_retry(*, proposal: Proposal, now: datetime) -> None:
-    """Run again what was not scored, and compare anew what is not applied. Raises `PROPOSAL_NOT_OPEN`."""
+    """Run again what was not scored, and compare anew what is not applied.
+
+    Raises `PROPOSAL_NOT_OPEN` or `PROPOSAL_SUPERSEDED`.
+    """
     locked = _locked(proposal, [Proposal.State.SCORING, Proposal.State.APPLIED])
+    if is_superseded(locked):
+        raise PROPOSAL_SUPERSEDED(proposal=locked)
     compared_count = None if locked.is_open else locked.compared_count
     Proposal.objects.filter(pk=locked.pk).update(
         fault="", compared_count=compared_count, tries_again=True, is_settled=False

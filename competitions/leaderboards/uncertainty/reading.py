@@ -32,7 +32,9 @@ REDUCE: Final[Mapping[str, Callable[..., Any]]] = {
     Column.Computation.MIN: np.min,
     Column.Computation.MAX: np.max,
 }
+NOT_READ: Final[ReadFile] = {"values": {}, "fault": ""}
 Floats = NDArray[np.float64]
+ReadKey = tuple[str, str, tuple[tuple[str, float], ...]]  # a file's digest and kind, and the run's scores by key
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,44 @@ class Found:
     remark: str = ""
 
 
-def read_missing(board: Leaderboard, *, is_wanted: Callable[[], bool]) -> None:
+class ReplicateFiles:
+    """Reads files of replicates, at once or, with `notes_unknown`, later, when no lock is held.
+
+    What was noted has no values yet.
+    """
+
+    def __init__(self, is_wanted: Callable[[], bool]) -> None:
+        self._is_wanted = is_wanted
+        self._known: dict[ReadKey, ReadFile] = {}
+        self._noted: dict[ReadKey, RunOutput] = {}
+        self.notes_unknown = False
+
+    def read(self, outputs: Sequence[RunOutput], scores: Mapping[Any, Mapping[str, float]]) -> list[ReadFile]:
+        """The content of each file, by the scores of its run. Raises `Stopped`."""
+        keys = [(output.file_id, output.name, tuple(sorted(scores[output.run_id].items()))) for output in outputs]
+        unknown = {key: output for key, output in zip(keys, outputs, strict=True) if key not in self._known}
+        if self.notes_unknown:
+            self._noted |= unknown
+        known = self._known if self.notes_unknown else self._known | self._contents(unknown)
+        return [known.get(key, NOT_READ) for key in keys]
+
+    def read_noted(self) -> bool:
+        """Read what was noted; False where nothing was. Raises `Stopped`."""
+        noted, self._noted = self._noted, {}
+        self._known |= self._contents(noted)
+        return bool(noted)
+
+    def _contents(self, outputs: Mapping[ReadKey, RunOutput]) -> dict[ReadKey, ReadFile]:
+        size = max(1, VALUES_AT_ONCE // max((len(scores) for _, _, scores in outputs), default=1))
+        contents: dict[ReadKey, ReadFile] = {}
+        keys = list(outputs)
+        for start in range(0, len(keys), size):
+            some = keys[start : start + size]
+            contents |= zip(some, _answers({key: outputs[key] for key in some}, self._is_wanted), strict=True)
+        return contents
+
+
+def read_missing(board: Leaderboard, *, files: ReplicateFiles) -> None:
     """Keep the replicates of each score on the board that were not looked at yet. Raises `Stopped`."""
     columns = list(board.columns.all())
     column = primary_column(columns)
@@ -57,14 +96,14 @@ def read_missing(board: Leaderboard, *, is_wanted: Callable[[], bool]) -> None:
         Score.objects.filter(entry__leaderboard=board, replicates=None).order_by("pk").values_list("pk", flat=True)
     )
     while some := list(missing[:SCORES_AT_ONCE]):
-        _read(Score.objects.filter(pk__in=some), column, columns, keys, is_wanted)
+        _read(Score.objects.filter(pk__in=some), column, columns, keys, files)
 
 
 def _read(
-    scores: QuerySet[Score], column: Column, columns: Sequence[Column], keys: set[str], is_wanted: Callable[[], bool]
+    scores: QuerySet[Score], column: Column, columns: Sequence[Column], keys: set[str], files: ReplicateFiles
 ) -> None:
     runs = _runs_by_submission(scores)
-    by_run = _values_by_run([run for some in runs.values() for run in some], keys, is_wanted)
+    by_run = _values_by_run([run for some in runs.values() for run in some], keys, files)
     rows = []
     for score in scores:
         replicates = _found_for(column, columns, [by_run[run.pk] for run in runs.get(score.submission_id, [])])
@@ -82,7 +121,7 @@ def _runs_by_submission(scores: QuerySet[Score]) -> dict[int, list[Run]]:
     return runs
 
 
-def _values_by_run(runs: Sequence[Run], keys: set[str], is_wanted: Callable[[], bool]) -> dict[Any, dict[str, Found]]:
+def _values_by_run(runs: Sequence[Run], keys: set[str], files: ReplicateFiles) -> dict[Any, dict[str, Found]]:
     """The values that are known of each run's scores, by key."""
     known_values: dict[Any, dict[str, Found]] = {run.pk: {} for run in runs}
     scores = {run.pk: {key: run.scores[key] for key in keys if key in run.scores} for run in runs}
@@ -92,10 +131,7 @@ def _values_by_run(runs: Sequence[Run], keys: set[str], is_wanted: Callable[[], 
         for output in RunOutput.objects.filter(run__in=runs, name__in=SECRET).select_related("file").order_by("name")
         if output.attempt == attempts[output.run_id]
     ]
-    size = max(1, VALUES_AT_ONCE // max(len(keys), 1))
-    parts = [outputs[start : start + size] for start in range(0, len(outputs), size)]
-    answers = [answer for part in parts for answer in _answers(part, scores, is_wanted)]
-    for output, answer in zip(outputs, answers, strict=True):
+    for output, answer in zip(outputs, files.read(outputs, scores), strict=True):
         for key in keys - known_values[output.run_id].keys():
             if key in answer["values"]:
                 value = answer["values"][key]
@@ -106,15 +142,14 @@ def _values_by_run(runs: Sequence[Run], keys: set[str], is_wanted: Callable[[], 
     return known_values
 
 
-def _answers(
-    outputs: Sequence[RunOutput], scores: Mapping[Any, Mapping[str, float]], is_wanted: Callable[[], bool]
-) -> list[ReadFile]:
+def _answers(outputs: Mapping[ReadKey, RunOutput], is_wanted: Callable[[], bool]) -> list[ReadFile]:
     bounds = Bounds(settings.CHECK_WALL_S, settings.CHECK_CPU_S, settings.CHECK_MEMORY_BYTES)
     with ExitStack() as stack:
-        paths = {file.pk: str(stack.enter_context(local_copy(file))) for file in {output.file for output in outputs}}
+        paths = {
+            file.pk: str(stack.enter_context(local_copy(file))) for file in {output.file for output in outputs.values()}
+        }
         files = [
-            {"path": paths[output.file_id], "is_losses": output.name == LOSSES, "scores": scores[output.run_id]}
-            for output in outputs
+            {"path": paths[file], "is_losses": name == LOSSES, "scores": dict(scores)} for file, name, scores in outputs
         ]
         call = Call(READ, {"files": files})
         try:

@@ -1,7 +1,7 @@
 """Says how sure a board is: intervals, ranges of ranks and tiers of its rows, from their replicates.
 
-A board is compared on the resamples that most of its rows share. A row without replicates on these has no interval, and in
-the ranges of the others it may stand anywhere.
+A board is compared on the resamples that most of its rows share. A row without replicates on these has no interval, and one
+with values on too few of them has an interval alone. In the ranges of the others both may stand anywhere.
 """
 
 import math
@@ -30,13 +30,13 @@ from competitions.leaderboards.models import (
 from competitions.leaderboards.ranking.rules import compared_board
 from competitions.leaderboards.ranking.values import primary_column
 from competitions.leaderboards.uncertainty.asking import UNCERTAINTY_JOB, waiting_boards
-from competitions.leaderboards.uncertainty.reading import read_missing
+from competitions.leaderboards.uncertainty.reading import ReplicateFiles, read_missing
 from core.background import jobs
 from core.background.bounded import Stopped
 from core.background.rows import Claim, claims
 from scoring.forecasts import chances_of_top, expected_rank_change
 from scoring.metrics.metric import Direction
-from scoring.standings import Standings, intervals, standings, wilson
+from scoring.standings import Standings, comparable, intervals, standings, wilson
 
 log = structlog.get_logger(__name__)
 MANY: Final = 20  # rows: then it is asked who stays among the first ten, else among the first three
@@ -48,6 +48,7 @@ OUTSIDE: Final = (0.02, 0.98)  # scores beyond these shares of rows are counted 
 
 MOST: Final = 10_000  # rows that are compared, the best ones
 OURS: Final = f"They could not be read {jobs.ON_OUR_SIDE}"
+FEW_SHARED: Final = "They have a value on too few of the resamples that the other rows share."
 OTHER_RESAMPLES: Final = "They are on other resamples than those of most rows. Run these submissions again."
 
 
@@ -63,8 +64,11 @@ class Known:
 
     def those(self, *, baselines: bool) -> "Known":
         """The baselines, or all others."""
-        chosen = np.array([entry.is_baseline == baselines for entry in self.entries], dtype=bool)
-        entries = [entry for entry in self.entries if entry.is_baseline == baselines]
+        return self.where(np.array([entry.is_baseline == baselines for entry in self.entries], dtype=bool))
+
+    def where(self, chosen: NDArray[np.bool_]) -> "Known":
+        """The chosen rows."""
+        entries = [entry for entry, is_chosen in zip(self.entries, chosen, strict=True) if is_chosen]
         return Known(entries, self.scores[chosen], self.replicates[chosen], self.share_items[chosen], self.items)
 
     def foreseen_resolution(self, level: float) -> float | None:
@@ -74,8 +78,8 @@ class Known:
         """
         if not self.entries:
             return None
-        # Of a model that diverged, squares go beyond single precision.
-        error = float(np.median([np.nanstd(row.astype(np.float64)) for row in self.replicates]))
+        # Of a model that diverged, squares go beyond single precision, and some replicates are no numbers.
+        error = float(np.median([row[np.isfinite(row)].astype(np.float64).std() for row in self.replicates]))
         return NormalDist().inv_cdf((1 + level) / 2) * math.sqrt(2) * error
 
     def ends(self, low: NDArray[np.float64], high: NDArray[np.float64], level: float) -> Iterator[tuple[float, float]]:
@@ -100,8 +104,10 @@ def known_rows(board: Leaderboard, column: Column) -> tuple[Known, int, str]:
         unknown += not entry.is_baseline
         remark = replicates.remark if replicates is not None else ""
         remarks[remark or (OTHER_RESAMPLES if replicates is not None and replicates.values else OURS)] += 1
-    count = min((len(values) for _, values, _ in usable), default=0)
-    matrix = np.stack([values[:count] for _, values, _ in usable]) if usable else np.empty((0, 0), dtype=np.float32)
+    count = max((len(values) for _, values, _ in usable), default=0)
+    matrix = np.full((len(usable), count), np.nan, dtype=np.float32)
+    for line, (_, values, _) in zip(matrix, usable, strict=True):
+        line[: len(values)] = values
     scores = np.array([float(entry.values[column.key]) for entry, _, _ in usable])
     share_items = np.array([share_items for _, _, share_items in usable], dtype=np.int64)
     items = max((by_score[entry.score_id].items for entry, _, _ in usable), default=0)
@@ -117,7 +123,7 @@ def uncertainty_perform(row: BoardUncertainty, claimed: Claim) -> None:
         return
     board = Leaderboard.objects.prefetch_related("columns").get(pk=row.pk)
     try:
-        read_missing(board, is_wanted=claimed.renew)
+        read_missing(board, files=ReplicateFiles(claimed.renew))
     except Stopped:
         log.info("uncertainty_stopped", board=row.pk)
         return
@@ -147,21 +153,24 @@ def _look(board: Leaderboard) -> Findings:
     if column is None or not board.shows_uncertainty:
         return Findings({"rows_known": 0, "rows_unknown": 0, "remark": "", "first_tier": 0, "resolution": None}, [])
     known, unknown, remark = known_rows(board, column)
+    ranked, level = known.those(baselines=False), board.confidence_percent / 100
+    is_compared = comparable(ranked.replicates)
+    ranked, left_out = ranked.where(is_compared), ranked.where(~is_compared)
+    unknown += len(left_out.entries)
     unseen = unseen_items(board)
     fields: dict[str, object] = {
-        "rows_known": len(known.entries),
+        "rows_known": len(known.entries) - len(left_out.entries),
         "rows_unknown": unknown,
-        "remark": remark,
+        "remark": remark or (FEW_SHARED if left_out.entries else ""),
         "resamples": known.replicates.shape[1],
         "resolution": None,
         "first_tier": 0,
-        "foreseen_resolution": known.foreseen_resolution(board.confidence_percent / 100),
+        "foreseen_resolution": known.foreseen_resolution(level),
         "items": known.items,
         "unseen_items": unseen,
         "top": 0,
     }
-    ranked, level = known.those(baselines=False), board.confidence_percent / 100
-    rows = _baseline_rows(known.those(baselines=True), level)
+    rows = _unranked_rows(known.those(baselines=True), level) + _unranked_rows(left_out, level)
     if not ranked.entries:
         return Findings(fields, rows)
     direction: Direction = "min" if column.sorting == Column.Sorting.ASC else "max"
@@ -178,8 +187,8 @@ def _look(board: Leaderboard) -> Findings:
     return Findings(fields, rows, compare(board, ranked, stands, direction))
 
 
-def _baseline_rows(known: Known, level: float) -> list[EntryUncertainty]:
-    """Baselines have intervals and take no rank."""
+def _unranked_rows(known: Known, level: float) -> list[EntryUncertainty]:
+    """Baselines, and rows that cannot be compared with the others, have intervals alone."""
     if not known.entries:
         return []
     ends = known.ends(*intervals(known.scores, known.replicates, level=level), level)
@@ -259,6 +268,7 @@ def rank_changes(board: Leaderboard, ranked: Known, direction: Direction) -> tup
     if column is None:
         return None, None
     other, _, _ = known_rows(before, column)
+    other = other.where(comparable(other.replicates))
     rows = {entry.team_id: row for row, entry in enumerate(other.entries)}
     pairs = [(row, rows[entry.team_id]) for row, entry in enumerate(ranked.entries) if entry.team_id in rows]
     if len(pairs) < 2:

@@ -13,6 +13,7 @@ from competitions.leaderboards.rescoring.services import count_submissions, untr
 from competitions.organize.editing.data import Slot
 from competitions.organize.workspace.submissions import queues_for
 from competitions.runs.models import Rescoring
+from competitions.runs.rescoring import is_superseded
 from competitions.submissions.states import FINAL, State
 from competitions.web.forms import offer
 
@@ -98,7 +99,7 @@ def progress(proposal: Proposal) -> Progress:
         total=max(count_submissions(proposal), rescorings.count()),
         ended=ended.count(),
         finished=ended.filter(copy__status=State.FINISHED).count(),
-        untried=untried(proposal).count(),
+        untried=0 if is_superseded(proposal) else untried(proposal).count(),
         failures=list(failures[:FAILURES_SHOWN]),
     )
 

@@ -12,9 +12,10 @@ from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
-from accounts.views import person
+from accounts.views import person, posted
 from competitions.catalog.models import Announcement, Competition
 from competitions.catalog.texts.announcements import announcement_save, announcement_withdraw
+from competitions.notifications.services import with_inbox
 from competitions.organize.editing.change_form import EditForm
 from competitions.organize.forms import SendForm
 from competitions.organize.models import OrganizersMail
@@ -47,13 +48,13 @@ def announcement(request: HttpRequest, slug: str, number: int | None = None) -> 
             announcement_withdraw(announcement=row, now=timezone.now())
             messages.success(request, f"“{row.title}” is withdrawn.")
             return redirect("organize:announcements", slug)
-        form = AnnouncementForm(request.POST or None, instance=row)
+        form = AnnouncementForm(posted(request), instance=row)
         if request.method == "POST" and form.is_valid() and request.POST.get("action") != "preview":
             saved = form.publish(timezone.now())
             shown = "is published" if saved.published_at <= timezone.now() else "is planned"
             messages.success(request, f"“{saved.title}” {shown}.")
             return redirect("organize:announcements", slug)
-    readers = registered_people(competition).count() if row.announced_at is None else 0
+    readers = with_inbox(registered_people(competition)).count() if row.announced_at is None else 0
     context: dict[str, object] = {"form": form, "announcement": row, "readers": readers}
     if request.method == "POST" and form.is_valid():
         context |= {"preview": form.cleaned_data, "visit": visit(request, slug)}
@@ -73,7 +74,7 @@ def _row(competition: Competition, number: int | None, *, for_update: bool) -> A
 def mail(request: HttpRequest, slug: str) -> HttpResponse:
     """Write a mail, see to how many people it goes, and send it; what was sent is below."""
     competition = managed_competition(request, slug)
-    form = MailForm(competition, request.POST or None, request.GET.getlist("team"))
+    form = MailForm(competition, posted(request), request.GET.getlist("team"))
     if request.method == "POST" and form.is_valid() and request.POST.get("action") != "change":
         return _send(request, competition, form)
     context = {

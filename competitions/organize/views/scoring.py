@@ -11,7 +11,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from accounts.views import person
+from accounts.views import person, posted
 from competitions.catalog.models import Competition, Proposal, ProposedFile, Task
 from competitions.disclosure.readers import reader_for
 from competitions.leaderboards.rescoring import services as rescoring
@@ -36,7 +36,7 @@ TAB = "proposals"
 def proposals(request: HttpRequest, slug: str) -> HttpResponse:
     """List the competition's proposals, and begin one."""
     competition = managed_competition(request, slug)
-    form = editing.ProposalForm(request.POST or None)
+    form = editing.ProposalForm(posted(request))
     if request.method == "POST" and form.is_valid():
         begun = rescoring.proposal_begin(
             competition=competition, by=person(request), now=timezone.now(), **form.cleaned_data

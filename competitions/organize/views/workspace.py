@@ -7,7 +7,7 @@ from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
-from accounts.views import person
+from accounts.views import person, posted
 from competitions.catalog.models import Competition
 from competitions.disclosure.readers import reader_for
 from competitions.organize.views.editing.changes import render_page
@@ -35,7 +35,7 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
 def webhooks(request: HttpRequest, slug: str) -> HttpResponse:
     """The webhooks of the competition's organizers, and a form to add one."""
     competition = managed_competition(request, slug)
-    form = WebhookForm(request.POST or None)
+    form = WebhookForm(posted(request))
     if request.method == "POST" and form.is_valid():
         return add_webhook(request, form, competition, None)
     context = {"form": form, "webhooks": webhooks_for(competition=competition, team=None)}

@@ -21,7 +21,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('asked_at', models.DateTimeField()),
                 ('due_at', models.DateTimeField(db_index=True)),
-                ('held_up_at', models.DateTimeField(help_text='When the person was told that they have to hand over first.', null=True)),
+                ('held_up_at', models.DateTimeField(help_text='When it was last seen that the person has to hand over first.', null=True)),
                 ('user', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
         ),

@@ -168,7 +168,7 @@ def _published(subject: Conduct) -> Iterator[str]:
     if competition.make_programs_available:
         yield "Ingestion and scoring programs can be downloaded."
     if competition.make_input_data_available:
-        yield "Input data can be downloaded."
+        yield "Input data can be downloaded, from the opening of its phase on."
     yield (
         "Each score has a receipt with digests of submission, programs, data and image, limits and hardware. Changes to the scoring are "
         "tried on all submissions first, applied to all at once, and published with their reason."

@@ -1,12 +1,12 @@
 """Boards before and after a proposal, as a reader may see them."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from competitions.catalog.models import Leaderboard, Proposal
 from competitions.disclosure.readers import Reader
-from competitions.disclosure.scores import may_know_board, may_see_board
+from competitions.disclosure.scores import may_know_board, may_see_board, visible_columns
 from competitions.leaderboards.models import ProposedStanding, Snapshot
 from competitions.leaderboards.snapshots import snapshot_path
 from competitions.teams.models import Team
@@ -63,21 +63,26 @@ def shows_column(proposal: Proposal, reader: Reader) -> bool:
 def _standing(standing: ProposedStanding, names: Mapping[int, str], reader: Reader, *, would: bool) -> ShownStanding:
     board = standing.leaderboard
     is_withheld = not may_see_board(reader, board)
+    keys = {column.key for column in visible_columns(reader, board)}
     if standing.snapshot is not None:
         standing.snapshot.leaderboard = board
     return ShownStanding(
         board=board,
         is_withheld=is_withheld,
         sentences=[] if is_withheld else list(_sentences(standing.facts, names, would=would)),
-        moves=[] if is_withheld else [_move(row, names) for row in standing.rows],
+        moves=[] if is_withheld else [_move(row, names, keys) for row in standing.rows],
         has_tiers=bool(standing.facts["has_tiers"]),
         snapshot=standing.snapshot,
         snapshot_url=snapshot_path(standing.snapshot) if standing.snapshot is not None else "",
     )
 
 
-def _move(row: Mapping[str, Any], names: Mapping[int, str]) -> ShownMove:
-    before, after = row["before"], row["after"]
+def _move(row: Mapping[str, Any], names: Mapping[int, str], keys: Collection[str]) -> ShownMove:
+    """One team's rows; their scores are left out of columns that are hidden by now."""
+    before, after = (
+        row_then and row_then | {"score": row_then["score"] if row_then.get("column") in keys else ""}
+        for row_then in (row["before"], row["after"])
+    )
     gain = before["rank"] - after["rank"] if before and after else 0
     return ShownMove(names.get(row["team"], "a team that was removed"), before, after, gain)
 

@@ -97,9 +97,9 @@ def shown_log(stream: LogStream, text: str, *, is_final: bool) -> ShownLog:
 
 @dataclass(frozen=True)
 class DatasetStanding:
-    """A submitted dataset; `run_on` of `wanted` algorithms have been run on it.
+    """A submitted dataset, on which `run_on` of `wanted` algorithms have been run.
 
-    `has_failed` where it could not join.
+    `has_failed` where it could not join the board.
     """
 
     dataset: Dataset | None

@@ -142,7 +142,7 @@ def data(request: HttpRequest, slug: str) -> HttpResponse:
     visited = visit(request, slug)
     pages = visited.competition.pages.filter(tab=Page.Tab.DATA)
     phases = visited.competition.phases.select_related("competition", *(f"{name}__file" for name in PHASE_FILES))
-    files = downloads_of_all(phases)
+    files = downloads_of_all(phases, visited.now)
     may_have = visited.is_registered or visited.is_organizer
     heads = _first_rows([file.resource for file in files[:PREVIEWED]]) if may_have else []
     context = {
@@ -169,7 +169,7 @@ def download(request: HttpRequest, slug: str, phase_slug: str, name: str) -> Htt
     """A phase's public data or starting kit, for those who accepted the rules and for organizers."""
     visited = visit(request, slug)
     phase = visited.phase(phase_slug)
-    resource = phase_downloads(phase).get(name) if phase else None
+    resource = phase_downloads(phase, visited.now).get(name) if phase else None
     if resource is None:
         raise Http404
     if not visited.is_organizer:

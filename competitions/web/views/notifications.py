@@ -16,7 +16,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts.models import User
-from accounts.views import person
+from accounts.views import person, posted
 from competitions.catalog.models import Competition, Format
 from competitions.notifications import services
 from competitions.notifications.mails import OptOut, opt_out, read_opt_out
@@ -122,7 +122,7 @@ def preferences(request: HttpRequest) -> HttpResponse:
     joined = Competition.objects.filter(pk__in=Registration.objects.filter(user=user).values("competition"))
     slug = request.GET.get("competition", "")
     competition = get_object_or_404(joined, slug=slug) if slug else None
-    form = PreferencesForm(request.POST or None, user=user, competition=competition)
+    form = PreferencesForm(posted(request), user=user, competition=competition)
     if request.method == "POST" and form.is_valid():
         services.preferences_set(user=user, competition=competition, chosen=form.chosen)
         messages.success(request, "Saved.")

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts.models import MAX_REPORT
 from accounts.people.blocks import block, blocked_numbers, blocked_people, unblock
 from accounts.people.profiles import profile_report, public_profile
-from accounts.views import open_page, person
+from accounts.views import open_page, person, posted
 from competitions.people.deleting import WAITING_TIME, deletion_ask, deletion_withdraw, obstacles
 from competitions.people.exports import KEPT, export_begin
 from competitions.people.models import AccountDeletion, DataExport
@@ -60,7 +60,7 @@ def profile_report_page(request: HttpRequest, username: str) -> HttpResponse:
     profile = public_profile(username)
     if profile is None:
         raise Http404
-    form = ProfileReportForm(request.POST or None)
+    form = ProfileReportForm(posted(request))
     if request.method == "POST":
         text = cleaned(form)["text"]
         is_new = profile_report(profile=profile, by=person(request), text=text, now=timezone.now())

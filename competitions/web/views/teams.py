@@ -108,7 +108,7 @@ def rename(request: HttpRequest, slug: str) -> HttpResponse:
     _, own = _own_team(request, slug)
     name = cleaned(TeamNameForm(request.POST))["name"]
     services.team_rename(team=own, by=person(request), name=name)
-    messages.success(request, f"Your team is called “{services.clean_team_name(name)}”.")
+    messages.success(request, f"Your team is called “{own.name}”.")
     return redirect("web:team", slug)
 
 

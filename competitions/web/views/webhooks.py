@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
-from accounts.views import person
+from accounts.views import person, posted
 from competitions.catalog.models import Competition
 from competitions.notifications.models import CHOSEN_KINDS, TEAM_KINDS, Kind, organizers_label
 from competitions.teams.models import Team
@@ -80,7 +80,7 @@ def team_webhooks(request: HttpRequest, slug: str) -> HttpResponse:
     """The webhooks of one's team, and a form to add one."""
     visited = visit(request, slug)
     team = require_team(user=person(request), competition=visited.competition)
-    form = TeamWebhookForm(request.POST or None)
+    form = TeamWebhookForm(posted(request))
     if request.method == "POST" and form.is_valid():
         return add_webhook(request, form, visited.competition, team)
     context = {"form": form, "webhooks": services.webhooks_for(competition=visited.competition, team=team)}

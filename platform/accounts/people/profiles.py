@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django import forms
+from django.conf import settings
 from django.db import transaction
 from django.dispatch import Signal
 
@@ -13,10 +14,6 @@ from core.refusals import RefusalKind
 
 REPORTS_A_DAY: Final = 20  # of one person
 CHANGES: Final = Limit(30, 3600)  # of one person: each switch draws the boards anew that name them
-NAMES: Final = (  # that would be taken for the site's own people
-    "admin", "administrator", "moderator", "organizer", "organizers", "the organizers", "podium", "root", "support", "system",
-    "deleted account",
-)  # fmt: skip
 
 TOO_MANY_CHANGES: Final = RefusalKind(
     429, "too_many_changes", "You have saved your profile {limit} times within an hour. Try again later."
@@ -73,9 +70,14 @@ class ProfileForm(forms.ModelForm[Profile]):
         return values
 
 
+def is_name_of_site(name: str) -> bool:
+    """Say if a name, of a person or a team, would be taken for the site's own people."""
+    return " ".join(name.casefold().split()) in settings.ACCOUNT_USERNAME_BLACKLIST
+
+
 def require_own_name(name: str) -> None:
     """Raise `ValidationError` for a name that would be taken for somebody of the site."""
-    if " ".join(name.casefold().split()) in NAMES:
+    if is_name_of_site(name):
         raise forms.ValidationError("This name would be taken for the site's own people. Choose another.")
 
 

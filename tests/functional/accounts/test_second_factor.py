@@ -41,6 +41,7 @@ def test_staff_without_one_are_led_to_the_page_where_they_turn_it_on(site: Scena
     assert (answer.status_code, answer["Location"]) == (302, ACTIVATE)
     page = client.get(ACTIVATE, follow=True).content.decode()
     assert "sign in with a second factor" in page
+    assert client.get("/docs/participants/").status_code != 302, "the page links to its help"
     assert all(words in page for words in ("Authenticator app", "Security keys", ">E-mail notifications</a>"))
 
 

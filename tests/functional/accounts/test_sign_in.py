@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +24,14 @@ from django.contrib.sessions.models import Session
 from django.core import mail
 from django.core.cache import cache
 from django.core.management import call_command
+from django.http import HttpRequest
 from django.test import Client, RequestFactory
 from django.urls import reverse
 from django.utils import timezone
 from rest_framework.settings import api_settings
 from rest_framework.throttling import AnonRateThrottle
 
-from accounts.models import ApiToken, User
+from accounts.models import MOST_TOKENS, ApiToken, User
 from accounts.sign_in import ConnectedAccountAdapter
 from tests.pages import page_words
 from tests.permissions import user_client
@@ -251,6 +253,15 @@ def test_a_token_asks_for_the_password_again_and_is_made_then() -> None:
     assert page["Cache-Control"] == "no-store"
     assert [(message.to, message.subject) for message in mail.outbox] == [([user.email], "A new API token: cluster")]
     assert client.post("/profile/tokens/", form).status_code == 200, "the answer holds for some minutes"
+    later = timezone.now() + timedelta(days=1)
+    ApiToken.objects.bulk_create(
+        ApiToken(user=user, name=str(number), digest=str(number), scopes=["read"], expires_at=later)
+        for number in range(MOST_TOKENS - 2)
+    )
+    full = client.post("/profile/tokens/", form)
+    assert (full.status_code, "has 50 API tokens, which is the limit" in full.content.decode()) == (409, True)
+    ApiToken.objects.filter(name="1").update(expires_at=timezone.now())
+    assert client.post("/profile/tokens/", form).status_code == 200
 
 
 def test_another_address_takes_the_password_and_the_former_one_hears_of_it() -> None:
@@ -279,6 +290,9 @@ def test_a_name_hides_nothing_and_holds_no_link(text: str) -> None:
         ("/profile/public/", {"name": "The  organizers"}),
     ):
         assert "taken for the site" in client.post(path, form).content.decode(), path
+    for name in (text, "The organizers"):  # as another site gives it
+        user = ConnectedAccountAdapter().populate_user(HttpRequest(), SocialLogin(user=User()), {"name": name})
+        assert user.get_full_name() == ""
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,11 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import ApiToken, User
 from competitions.catalog.models import Column, Competition, CompetitionOrganizer, Leaderboard, Phase, Task
-from competitions.codabench_api.shapes import log_name
+from competitions.codabench_api.shapes import log_name, submission_shape
+from competitions.disclosure.readers import reader_for
 from competitions.leaderboards.models import Entry
+from competitions.leaderboards.reading.export import submissions_csv
+from competitions.leaderboards.reading.results import known_results, score_position, with_scores
 from competitions.leaderboards.sealing import unscored
 from competitions.resources.models import Resource
 from competitions.resources.storage import store_bytes
@@ -154,8 +157,22 @@ def test_a_submission_may_name_its_tasks_and_then_stands_on_no_board(
     phase.tasks.add(second)
     submission = robot.submit(phase, zip_bytes({"answer.txt": "1"}), tasks=[second.pk])
     assert submission["task"]["id"] == second.pk
-    scored(site, submission["id"])
-    assert not Entry.objects.filter(score__submission=submission["id"]).exists()
+    own = scored(site, submission["id"])
+    assert not Entry.objects.filter(score__submission=own).exists()
+
+    def seen_by(user: User) -> list[bool]:
+        reader, rows = reader_for(user, site.now), Submission.objects.filter(pk=own.pk)
+        (fresh,) = rows
+        return [
+            bool(submission_shape(fresh, reader)["scores"]),
+            bool(known_results(with_scores([fresh])[0], reader).values),
+            score_position(fresh, reader) is not None,
+            "0.25" in body_text(submissions_csv(rows, [phase], reader, name="own")),
+        ]
+
+    assert (seen_by(robot.user), seen_by(site.organizer)) == ([False] * 4, [True] * 4)
+    phase.leaderboards.update(shows_tasks=True)
+    assert seen_by(robot.user) == [True] * 4
 
 
 def test_an_organizers_robot_runs_a_submission_again_on_one_task(site: Scenario, phase: Phase) -> None:
@@ -200,7 +217,8 @@ def test_a_service_account_runs_nothing_for_nothing_and_no_more_once_it_is_denie
     for allows in (False, True):
         Competition.objects.update(allow_robot_submissions=allows)
         refused = robot.post(path)
-        assert (refused.status_code, "Submit its file" in refused.json()["detail"]) == (409, True)
+        code = "smoke_not_repeated" if "is_smoke" in change else "free_not_repeated"
+        assert (refused.status_code, refused.json()["code"]) == (409, code)
     registration_decide(
         registration=Registration.objects.get(user=robot.user),
         approve=False,

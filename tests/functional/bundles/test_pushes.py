@@ -10,14 +10,16 @@ from typing import Any
 
 import pytest
 import yaml
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from accounts.models import Scope, User, token_create
 from audit.models import AuditEntry
 from competitions.bundles.pushing.applying import push_read
 from competitions.catalog.changes.boards import change_board
-from competitions.catalog.models import Column, Competition, Leaderboard, Phase, Task
+from competitions.catalog.models import Column, Competition, CompetitionOrganizer, Leaderboard, Phase, Task
 from competitions.leaderboards.models import Entry
 from competitions.resources.models import Resource, Upload
 from competitions.resources.storage import store_bytes
@@ -363,7 +365,22 @@ def test_a_file_is_taken_by_its_digest_from_those_alone_who_may_read_it(site: Sc
     )
     sent = stranger.post("pushes/", {"bundle": str(bundle.key), "files": {path: labels.file_id}})
     assert (sent.status_code, sent.json()["missing"]) == (422, [labels.file_id])
-    assert stranger.client.get(f"/api/v1/competitions/{site.competition.slug}/document/").status_code == 404
+    document = f"/api/v1/competitions/{site.competition.slug}/document/"
+    assert stranger.client.get(document).status_code == 404
+    (address,) = {file["url"] for file in api.client.get(document).json()["files"] if file["sha256"] == labels.file_id}
+    other = person(is_staff=True)
+    CompetitionOrganizer.objects.create(competition=site.competition, user=other)
+    for client, path, status in (
+        (stranger.client, address, 404),
+        (Site(other).client, address, 404),
+        (api.client, address.partition("?")[0], 404),
+        (api.client, address, 200),
+    ):
+        with CaptureQueriesContext(connection) as queries:
+            response = client.get(path)
+        response.close()
+        assert response.status_code == status
+        assert len(queries) < 12, "the folder is not made anew for each file"
     _, secret = token_create(user=site.organizer, name="r", scopes=[Scope.READ], expires_at=NOON.replace(year=2031))
     reading = Client(headers={"Authorization": f"Bearer {secret}"})
     assert reading.get(f"/api/v1/competitions/{site.competition.slug}/document/").status_code == 403

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -13,10 +14,15 @@ from django.db import OperationalError
 from django.test import Client
 from structlog.testing import capture_logs
 
+from competitions.catalog import publishing
+from competitions.catalog.models import Competition, Phase, Task
 from competitions.compute.models import Queue
+from competitions.leaderboards.growing import missing_runs
 from competitions.runs.leases import retries
 from competitions.runs.models import Run
 from competitions.runs.queue import ranking
+from competitions.submissions import notices
+from competitions.submissions.models import Dataset
 from competitions.submissions.states import State
 from core import reconciler as service
 from core.celery import Broker, app
@@ -24,7 +30,7 @@ from core.management.commands import reconciler
 from core.management.commands.reconciler import Command, Patience
 from core.models import StepFailures
 from core.reconciler import Step
-from tests.scenario import NOON, Scenario
+from tests.scenario import NOON, Scenario, scenario
 
 
 @pytest.fixture(autouse=True)
@@ -211,3 +217,48 @@ def test_failures_of_steps_are_counted_for_prometheus(
     metrics = Client().get("/metrics", headers={"Authorization": "Bearer scrape-me"}).content.decode()
     assert 'podium_reconciler_step_failures_total{step="boards_filled"} 2.0' in metrics
     assert "reveals_told" not in metrics
+
+
+def plan_publication(site: Scenario) -> None:
+    Competition.objects.filter(pk=site.competition.pk).update(is_published=False, publish_at=site.now)
+
+
+def end_soon(site: Scenario) -> None:
+    Phase.objects.filter(pk=site.phase.pk).update(closes_at=site.now + timedelta(hours=1))
+
+
+def join_dataset(site: Scenario) -> None:
+    task = Task.objects.create(
+        competition=site.competition, name="Theirs", scoring_program=site.phase.tasks.get().scoring_program
+    )
+    Dataset.objects.create(submission=site.submit(), task=task, name="Theirs", joined_at=site.now)
+
+
+@pytest.mark.parametrize(
+    ("step", "each", "prepare"),
+    [
+        (publishing.publish_due, "_publish_planned", plan_publication),
+        (notices.deadlines_notify, "_deadline_notify", end_soon),
+        (missing_runs.boards_fill, "_phase_fill", join_dataset),
+        (missing_runs.datasets_begin_to_count, "_begin_to_count", join_dataset),
+    ],
+)
+def test_a_row_that_fails_keeps_no_other_of_its_step_waiting(
+    site: Scenario,
+    monkeypatch: pytest.MonkeyPatch,
+    step: Callable[..., int],
+    each: str,
+    prepare: Callable[[Scenario], None],
+) -> None:
+    for world in (site, scenario()):
+        prepare(world)
+    rows = []
+
+    def fails_for_the_first(row: object, *, now: datetime) -> int:
+        rows.append(row)
+        if len(rows) == 1:
+            raise ValueError("a row that nobody thought of")
+        return 1
+
+    monkeypatch.setattr(sys.modules[step.__module__], each, fails_for_the_first)
+    assert (step(now=site.now), len(rows), StepFailures.objects.get().count) == (1, 2, 1)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from competitions.catalog.models import Column, Phase
 from competitions.resources.storage import store_bytes
@@ -89,11 +92,15 @@ def test_programs_and_input_data_are_downloads_where_the_organizers_say_so(site:
     assert "scoring_program-" not in member.get(f"{base}/data/").content.decode()
     site.competition.make_programs_available = site.competition.make_input_data_available = True
     site.competition.save()
-    page = member.get(f"{base}/data/").content.decode()
-    for name, expected in (("scoring_program", 200), ("input_data", 200), ("reference_data", 404)):
-        response = member.get(f"{base}/files/{site.phase.slug}/{name}-{task.pk}/")
-        body_text(response)
-        assert (response.status_code, f"{name}-{task.pk}/" in page) == (expected, expected == 200)
+    for opens_at, input_data in ((site.phase.opens_at, 200), (timezone.now() + timedelta(hours=1), 404)):
+        Phase.objects.filter(pk=site.phase.pk).update(opens_at=opens_at)
+        page = member.get(f"{base}/data/").content.decode()
+        api = [file["name"] for file in member.get(f"/api/v1{base}/files/").json()]
+        for name, expected in (("scoring_program", 200), ("input_data", input_data), ("reference_data", 404)):
+            response = member.get(f"{base}/files/{site.phase.slug}/{name}-{task.pk}/")
+            body_text(response)
+            assert (response.status_code, f"{name}-{task.pk}/" in page) == (expected, expected == 200)
+            assert (f"{name}-{task.pk}" in api) == (expected == 200)
 
 
 def test_the_names_of_hidden_columns_are_for_organizers(site: Scenario) -> None:

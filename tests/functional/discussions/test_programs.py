@@ -183,6 +183,11 @@ def test_posts_that_are_hidden_are_read_by_their_author_and_organizers_alone(sit
     address = f"{author.root}posts/{post.pk}/"
     assert author("GET", f"posts/{post.pk}/")[1]["text"] == "Secret."
     assert user_client(site.organizer).get(address).json()["state"] == "removed"
+    reading, organizing = (
+        Program(site, site.organizer, Scope.READ),
+        Program(site, site.organizer, Scope.READ, Scope.ORGANIZE),
+    )
+    assert [each("GET", f"posts/{post.pk}/")[0] for each in (reading, organizing)] == [404, 200]
     others = (Client(), user_client(person()), user_client(site.member(site.join("Others"))))
     assert [client.get(address).status_code for client in others] == [404, 404, 404]
     assert others[2].post(f"{address}reports/", {"text": "x"}, content_type="application/json").status_code == 404

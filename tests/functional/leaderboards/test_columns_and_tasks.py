@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import sys
 from typing import Any
 
 import pytest
@@ -212,12 +213,13 @@ def test_a_sorted_page_takes_one_query_at_any_size(site: Scenario, board: Leader
 
 def test_a_row_without_the_value_sorts_last_and_has_no_rank(site: Scenario, board: Leaderboard) -> None:
     three(site)
-    lacking = Entry.objects.get(leaderboard=board, team__name="bb")
-    lacking.values = {"acc": 0.8}
-    lacking.save()
     from competitions.leaderboards.ranking.entries import cells_write
 
-    cells_write(lacking, list(board.columns.all()))
+    for team, values in (("bb", {"acc": 0.8}), ("aa", {"acc": 0.8, "f1": -sys.float_info.max})):
+        entry = Entry.objects.get(leaderboard=board, team__name=team)
+        entry.values = values
+        entry.save()
+        cells_write(entry, list(board.columns.all()))
     assert [(row.rank, row.entry.team.name) for row in reading.board_page(board, sort="f1").rows] == [
         (1, "cc"),
         (2, "aa"),

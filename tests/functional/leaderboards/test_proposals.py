@@ -6,16 +6,19 @@ from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
+from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
 from competitions.catalog.models import Column, Leaderboard, Phase, Proposal, Task
 from competitions.catalog.services import phase_reveal
+from competitions.disclosure.outputs import LOSSES
 from competitions.leaderboards.commitment import commitment_manifest
 from competitions.leaderboards.models import Commitment, Entry, ProposedStanding, Score, Snapshot
 from competitions.leaderboards.rescoring import jobs, services
 from competitions.leaderboards.rescoring.costs import rescoring_costs
 from competitions.leaderboards.sealing import board_commit
+from competitions.leaderboards.uncertainty import reading
 from competitions.notifications.models import Notification
 from competitions.resources.models import Resource
 from competitions.resources.storage import store_bytes
@@ -28,9 +31,11 @@ from competitions.runs.worker_api.jobs import job_for
 from competitions.submissions.models import Submission
 from competitions.submissions.services import submission_disqualify, submission_reinstate
 from competitions.submissions.states import Kind, State
+from core.background.bounded import run_bounded
 from files.manifest import manifest_faults
 from tests.answers import read_result
 from tests.background import run_background
+from tests.functional.leaderboards.test_uncertainty import losses, losses_file, score
 from tests.pages import page_words
 from tests.permissions import user_client
 from tests.refusals import refuses
@@ -137,7 +142,7 @@ def test_nothing_changes_before_it_is_applied_and_then_everything_at_once(
     standing = ProposedStanding.objects.get(leaderboard=board)
     assert standing.facts["moved"] == 2
     assert (standing.facts["first_before"], standing.facts["first_after"]) == ([first.team_id], [second.team_id])
-    assert standing.rows[0]["before"] == {"rank": 2, "score": "0.2000", "tier": None}
+    assert standing.rows[0]["before"] == {"rank": 2, "score": "0.2000", "column": "mae", "tier": None}
     assert ranks(board) == [(first.team_id, 0.1), (second.team_id, 0.2)], "a comparison writes nothing"
     task = Task.objects.get(pk=site.phase.tasks.get().pk)
     assert task.scoring_program_id == begun.files.get(task=task).replaces_id
@@ -158,6 +163,35 @@ def test_nothing_changes_before_it_is_applied_and_then_everything_at_once(
     assert [row["team"] for row in snapshot.shown["rows"]] == ["first", "second"]
     people = Notification.objects.filter(event=f"proposal-{begun.pk}").values_list("user", flat=True)
     assert set(people) == set(site.competition.registrations.values_list("user", flat=True))
+
+
+def test_files_that_say_how_sure_a_board_is_are_read_while_nothing_is_locked(
+    site: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent = [
+        score(site, float(values.mean()), losses_file(values), team=site.join())
+        for values in (losses(1), losses(2, worse_by=0.3))
+    ]
+    run_background(at=site.now)
+    begun = proposal(site)
+    for seed in (4, 3):
+        run, values = site.claim(), losses(seed)
+        RunOutput.objects.create(run=run, attempt=run.attempt, name=LOSSES, file=store_bytes(losses_file(values)))
+        body = {"outcome": "finished", "scores": {"mae": float(values.mean())}}
+        reports.run_complete(**lease(run), result=read_result(body, columns=["mae"]), now=site.now)
+    depths = []
+
+    def watched(*arguments: Any, **options: Any) -> Any:
+        depths.append(len(connection.savepoint_ids))
+        return run_bounded(*arguments, **options)
+
+    monkeypatch.setattr(reading, "run_bounded", watched)
+    carry_on(site)
+    apply(site, begun)
+    assert depths == [len(connection.savepoint_ids)] * 2, "once to compare, once before it is applied"
+    standing = ProposedStanding.objects.get(leaderboard=site.phase.leaderboard)
+    tiers = {row["team"]: (row["before"]["tier"], row["after"]["tier"]) for row in standing.rows}
+    assert tiers == {sent[0].team_id: (1, 1), sent[1].team_id: (2, 1)}
 
 
 def test_what_comes_meanwhile_is_scored_with_both(site: Scenario, two: list[Submission]) -> None:
@@ -282,6 +316,14 @@ def test_what_could_not_be_run_after_it_was_applied_is_said_and_run_again(
     reports.run_complete(**lease(held), result=read_result(body, columns=["mae"]), now=site.now)
     carry_on(site)
     not_run(site, late)
+    task, proposed = site.phase.tasks.get(), Resource.objects.get(name__contains="proposal")
+    other = Resource.objects.create(
+        owner=site.organizer, kind="scoring_program", name="other", file=proposed.file, file_name="o"
+    )
+    Task.objects.filter(pk=task.pk).update(scoring_program=other)
+    with refuses(services.PROPOSAL_SUPERSEDED):
+        services.proposal_retry(proposal=begun, now=site.now)
+    Task.objects.filter(pk=task.pk).update(scoring_program=proposed)
     carry_on(site)
     site.now += jobs.SETTLED_AFTER
     assert not jobs.proposals_carry_on(now=site.now), "it is no news each time"
@@ -296,6 +338,58 @@ def test_what_could_not_be_run_after_it_was_applied_is_said_and_run_again(
     assert (late.team_id, 0.2) in ranks(site.phase.leaderboard)
     begun.refresh_from_db()
     assert begun.compared_count is not None, "what it did stays on its page"
+
+
+def test_an_earlier_proposal_takes_nothing_over_once_a_later_one_is_applied(
+    site: Scenario, two: list[Submission]
+) -> None:
+    earlier = proposal(site)
+    answer(site, {sent.pk: 0.4 for sent in two})
+    carry_on(site)
+    late, held = site.submit(team=site.join("late")), site.claim()
+    apply(site, earlier)
+    body = {"outcome": "finished", "scores": {"mae": 0.9}}
+    reports.run_complete(**lease(held), result=read_result(body, columns=["mae"]), now=site.now)
+    carry_on(site)
+    not_run(site, late)
+    later = proposal(site, start=False)
+    put(site, later, PROGRAM + b"\0")
+    services.proposal_start(proposal=later, now=site.now)
+    work(site)
+    answer(site, {each.pk: 0.3 for each in (*two, late)})
+    carry_on(site)
+    services.proposal_retry(proposal=earlier, now=site.now)
+    work(site)
+    held = site.claim()
+    apply(site, later)
+    reports.run_complete(**lease(held), result=read_result(body, columns=["mae"]), now=site.now)
+    carry_on(site)
+    assert ranks(site.phase.leaderboard) == [(each.team_id, 0.3) for each in (*two, late)]
+    earlier.refresh_from_db()
+    assert earlier.is_settled
+    with refuses(services.PROPOSAL_SUPERSEDED):
+        services.proposal_retry(proposal=earlier, now=site.now)
+
+
+def test_what_ran_while_two_proposals_were_applied_is_scored_by_the_second(
+    site: Scenario, two: list[Submission]
+) -> None:
+    slow, held = site.submit(team=site.join("slow")), site.claim()
+    for number in (1, 2):
+        begun = proposal(site, start=False)
+        put(site, begun, PROGRAM + bytes(number))
+        services.proposal_start(proposal=begun, now=site.now)
+        work(site)
+        answer(site, {sent.pk: 0.4 for sent in two})
+        carry_on(site)
+        apply(site, begun)
+    body = {"outcome": "finished", "scores": {"mae": 0.1}}
+    reports.run_complete(**lease(held), result=read_result(body, columns=["mae"]), now=site.now)
+    carry_on(site)
+    answer(site, {slow.pk: 0.3})
+    carry_on(site)
+    assert ranks(site.phase.leaderboard)[0] == (slow.team_id, 0.3)
+    assert Rescoring.objects.filter(submission=slow).count() == 1
 
 
 def test_dropped_it_leaves_no_trace_on_boards(site: Scenario, two: list[Submission]) -> None:
@@ -335,9 +429,11 @@ def test_a_column_whose_scores_are_known_is_changed_without_a_run(site: Scenario
     assert ranks(site.phase.leaderboard)[0] == (two[1].team_id, 0.2)
     page = reverse("web:change", args=[site.competition.slug, begun.number])
     change = f"“{begun.column_title or 'mae'}” on {site.phase.name}"
-    assert change in Client().get(page).content.decode()
+    before = Client().get(page).content.decode()
+    assert (change in before, before.count(">0.2000<")) == (True, 2)
     Column.objects.update(is_hidden=True)
     shown = [user_client(who).get(page).content.decode() for who in (site.member(), site.organizer)]
+    assert not any("0.2000" in text for text in shown)
     assert [change in text for text in shown] == [False, True], "a hidden column is the organizers'"
 
 

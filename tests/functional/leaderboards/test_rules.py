@@ -261,7 +261,9 @@ def test_a_frozen_board_shows_what_was_received_before(site: Scenario) -> None:
 
 
 def test_a_team_is_told_nothing_of_a_hidden_board(site: Scenario) -> None:
-    hidden = Leaderboard.objects.create(phase=site.phase, key="kept-back", title="Kept back", index=1, is_hidden=True)
+    hidden = Leaderboard.objects.create(
+        phase=site.phase, key="kept-back", title="Kept back", index=1, is_hidden=True, rule="selected", max_selected=1
+    )
     Column.objects.create(leaderboard=hidden, key="secret", title="Secret", is_primary=True)
     sent = site.submit()
     run = site.claim()
@@ -282,6 +284,9 @@ def test_a_team_is_told_nothing_of_a_hidden_board(site: Scenario) -> None:
             for hidden_text in ("77.25", "Kept back", "Secret", "kept-back", "private score sealed")
             if hidden_text in member
         ], page
+        assert "counts now" in member or page == pages[2]
+        assert "“Leaderboard”" not in member, "a board is named where there are several"
+        assert "counts now:" not in member
         assert "77.25" in organizer or page == pages[1]  # whose list is that of an own team
     addresses = [
         f"{reverse(name, args=[slug, site.phase.slug])}?board=kept-back"
@@ -291,6 +296,14 @@ def test_a_team_is_told_nothing_of_a_hidden_board(site: Scenario) -> None:
     addresses.append(reverse("web:embed", args=[slug, site.phase.slug, "kept-back"]))
     for address in addresses:
         assert user_client(site.member()).get(address).status_code == 404, address
+    picks = [f"/api/v1/submissions/{sent.pk}/boards/kept-back/", f"/submissions/{sent.pk}/boards/kept-back/add/"]
+    client = user_client(site.member())
+    assert [
+        answer.status_code for answer in (client.put(picks[0]), client.delete(picks[0]), client.post(picks[1]))
+    ] == [404] * 3
+    hidden.delete()
+    Leaderboard.objects.update(is_hidden=True)
+    assert client.post(f"/api/submissions/{sent.pk}/submission_leaderboard_connection/").status_code == 404
 
 
 def test_final_submissions_are_chosen_at_once_from_a_list(site: Scenario) -> None:

@@ -270,13 +270,21 @@ def test_a_row_without_replicates_may_stand_anywhere_in_the_ranges_of_the_others
     diverged, values = site.join("diverged"), losses(9) * 1e22
     score(site, float(values.mean()), losses_file(values), team=diverged)
     score(site, 0.1, None, team=site.join("silent"))
+    endless = np.append(np.random.default_rng(0).normal(1e9, 1, 999), np.inf)
+    score(
+        site,
+        1e9,
+        replicates_file(endless, ScoreReplicates.objects.latest("pk").stream),
+        team=site.join("endless"),
+        name=REPLICATES,
+    )
     refresh()
-    assert [entry(site, team).uncertainty.last_rank for team in (first, second, third, diverged)] == [3, 3, 4, 5]
+    assert [entry(site, team).uncertainty.last_rank for team in (first, second, third, diverged)] == [3, 3, 4, 6]
     board = BoardUncertainty.objects.get()
-    assert (board.rows_known, board.rows_unknown) == (4, 1)
+    assert (board.rows_known, board.rows_unknown) == (5, 1)
     assert board.foreseen_resolution == pytest.approx(0.2, abs=0.15)
     page = client.get(f"/competitions/{site.competition.slug}/leaderboard/?phase={site.phase.slug}").text
-    assert "1 row came without resamples" in page
+    assert "1 row came without enough resamples" in page
 
 
 def test_a_board_whose_program_writes_nothing_says_why_it_has_no_intervals(site: Scenario, client: Client) -> None:
@@ -372,6 +380,27 @@ def test_rows_on_other_resamples_than_most_are_not_compared(site: Scenario) -> N
     board = BoardUncertainty.objects.get()
     assert (board.rows_known, board.rows_unknown) == (2, 1)
     assert "other resamples" in board.remark
+
+
+def test_a_row_with_values_on_too_few_resamples_costs_the_others_no_tier(site: Scenario) -> None:
+    values = np.random.default_rng(0).normal(0.5, 0.01, (4, 1000)) + np.array([[0.0], [0.3], [0.0], [0.0]])
+    values[0, 560:] = values[2, :490] = np.nan
+    teams = [site.team, site.join("second"), site.join("with the other half"), site.join("in a hurry")]
+    for team, replicates in zip(teams, [*values[:3], values[3, :200]], strict=True):
+        file = replicates_file(replicates)
+        score(site, round(float(np.nanmean(replicates)), 1), file, team=team, name=REPLICATES)
+    refresh()
+    rows = [entry(site, team).uncertainty for team in teams]
+    assert [(row.first_rank, row.last_rank, row.tier) for row in rows] == [
+        (1, 3, 1),
+        (3, 4, 2),
+        (None, None, None),
+        (1, 3, 1),
+    ]
+    assert all(row.low < row.high for row in rows)
+    board = BoardUncertainty.objects.get()
+    assert (board.rows_known, board.rows_unknown, board.resamples) == (3, 1, 1000)
+    assert board.remark == refreshing.FEW_SHARED
 
 
 def test_a_better_submission_takes_the_place_of_the_interval_of_the_one_before(

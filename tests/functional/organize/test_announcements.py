@@ -17,7 +17,9 @@ from competitions.organize.models import OrganizersMail
 from competitions.organize.workspace import mails
 from competitions.organize.workspace.mails import mail_write
 from competitions.teams.models import Registration
+from competitions.teams.services import register
 from tests.background import run_background
+from tests.pages import page_words
 from tests.permissions import user_client
 from tests.scenario import Scenario, person
 
@@ -56,6 +58,13 @@ def test_a_preview_shows_the_text_as_readers_will_see_it_and_stores_nothing(site
     assert "<strong>Bold</strong>" in text
     assert "<script>x" not in text
     assert not Announcement.objects.exists()
+    for account in (person(is_robot=True), person(is_active=False)):
+        register(user=account, competition=site.competition, rules_version=1, now=site.now)
+    words = page_words(organizer.get(f"/host/competitions/{site.competition.slug}/announcements/new/"))
+    assert (
+        "in the inbox of 1 person with an approved registration, who gets it by mail, too, unless that is turned off"
+        in words
+    )
 
 
 def test_an_announcement_is_published_now_and_told_once(

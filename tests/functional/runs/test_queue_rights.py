@@ -219,7 +219,7 @@ def test_files_of_a_foreign_task_are_opened_by_its_readers_alone(
         make_programs_available=True, make_input_data_available=True
     )
     phase = Phase.objects.select_related("competition").get(pk=other.phase.pk)
-    assert any(name.startswith("scoring_program") for name in phase_downloads(phase)) == expected
+    assert any(name.startswith("scoring_program") for name in phase_downloads(phase, other.now)) == expected
 
 
 def test_the_admin_lists_the_newest_runs_first(site: Scenario) -> None:

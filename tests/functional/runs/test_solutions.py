@@ -11,6 +11,7 @@ from django.urls import reverse
 from competitions.bundles.importing.importer import bundle_import
 from competitions.catalog.models import Competition, Phase, Solution, Task
 from competitions.leaderboards.models import Entry
+from competitions.organize.views.editing.data import solution_rows
 from competitions.resources.models import Resource
 from competitions.runs.refusals import SOLUTION_OF_OTHER_TASKS
 from competitions.runs.reruns import solution_run, submission_repeat
@@ -83,6 +84,7 @@ def test_nobody_but_organizers_sees_a_run_of_it(site: Scenario) -> None:
         solution_run(solution=solution, phase=site.phase, by=site.organizer, now=site.now) for _ in range(2)
     )
     assert first.team == second_run.team
+    assert [row.latest for row in solution_rows(site.competition)] == [second_run], "the newest run stands in the list"
     assert not first.team.memberships.exists()
     for path in (f"/submissions/{first.pk}/", f"/submissions/{first.pk}/file/"):
         assert user_client(site.member()).get(path).status_code == 404

@@ -23,7 +23,7 @@ from competitions.submissions.annotations import annotations_edit, fact_sheet_ed
 from competitions.submissions.models import Submission
 from competitions.submissions.services import team_disqualify, team_reinstate
 from competitions.teams import refusals, services
-from competitions.teams.links import link_make
+from competitions.teams.links import link_accept, link_make
 from competitions.teams.merging import merge_accept, merge_propose
 from competitions.teams.models import Invitation, Membership, Registration, Team
 from competitions.webhooks.services import webhook_create
@@ -95,6 +95,8 @@ def test_a_character_that_no_team_name_has_is_named(site: Scenario) -> None:
         site.join(name="be\u00adst")
     with pytest.raises(refusals.TeamNameInvalid, match="this one has 61"):
         site.join(name="n" * 61)
+    with pytest.raises(refusals.TeamNameInvalid, match="taken for the site's own people"):
+        site.join(name="The  Organizers")
 
 
 def test_team_names_are_unique_whatever_their_case(site: Scenario) -> None:
@@ -189,6 +191,7 @@ def test_who_was_denied_does_nothing_more_in_the_name_of_the_team(site: Scenario
     captain, now = site.team.captain, site.now
     (later, guest), other = invited(site), site.join("Others")
     proposal = merge_propose(team=site.team, by=captain, other_name="Others", now=now)
+    link = link_make(team=site.team, by=captain, max_uses=1, days=1, now=now)
     weights = EnvironmentFile.objects.create(
         team=site.team,
         kind="weights",
@@ -225,6 +228,8 @@ def test_who_was_denied_does_nothing_more_in_the_name_of_the_team(site: Scenario
             act()
     with refuses(refusals.CAPTAIN_DENIED, match="Another captain can invite you"):
         services.invitation_accept(invitation=later, by=guest, now=now)
+    with refuses(refusals.CAPTAIN_DENIED):
+        link_accept(link=link, by=guest, now=now)
     with refuses(refusals.CAPTAIN_DENIED):
         merge_accept(proposal=proposal, by=other.captain, now=now)
     submission_cancel_by(submission=own, by=captain, now=now)

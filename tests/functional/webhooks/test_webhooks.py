@@ -18,6 +18,7 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts.attempts import Limit
+from accounts.models import User
 from competitions.catalog.models import Announcement, CompetitionOrganizer
 from competitions.catalog.organizers import organizer_remove
 from competitions.catalog.texts.announcements import announcement_save, announcement_withdraw
@@ -147,12 +148,19 @@ def test_what_an_organizer_had_sent_ends_with_their_rights(site: Scenario) -> No
     of_successor = webhook_create(
         competition=site.competition, team=None, by=successor, url="https://new.example/x", kinds=[], now=site.now
     )
+    webhook_resume(webhook=theirs, by=successor)  # as after a failure
     organizer_remove(organizer=CompetitionOrganizer.objects.exclude(pk=role.pk).get())
     announce(site)
     assert set(WebhookMessage.objects.values_list("webhook", flat=True)) == {own.pk, of_successor.pk}
     webhook_resume(webhook=theirs, by=successor)
     announce(site, "More")
     assert theirs.messages.count() == 1, "the others may want it all the same"
+    User.objects.filter(pk=successor.pk).update(is_active=False)
+    announce(site, "Once more")
+    assert [each.messages.count() for each in (theirs, of_successor, own)] == [1, 2, 3], "no account, no messages"
+    webhook_resume(webhook=theirs, by=person())
+    announce(site, "At last")
+    assert [each.messages.count() for each in (theirs, of_successor)] == [2, 2]
 
 
 @pytest.mark.parametrize("end", ["leaves", "is denied"])
@@ -167,6 +175,7 @@ def test_what_a_member_had_sent_ends_with_their_part_in_the_team(site: Scenario,
         )
         for by in (mate, site.team.captain)
     )
+    webhook_resume(webhook=theirs, by=site.team.captain)  # as after a failure
     if end == "leaves":
         teams.team_leave(team=site.team, by=mate)
     else:

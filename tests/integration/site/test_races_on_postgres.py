@@ -26,10 +26,11 @@ from accounts.models import Scope, token_create
 from competitions.bundles.models import CompetitionPush
 from competitions.bundles.pushing.document import LiveDocument
 from competitions.bundles.pushing.jobs import push_agree, push_begin, push_perform
-from competitions.catalog.models import Competition, CompetitionOrganizer, Leaderboard, Phase, SealedKey
+from competitions.catalog.models import Competition, CompetitionOrganizer, Leaderboard, Page, Phase, SealedKey
 from competitions.catalog.organizers import organizer_remove
 from competitions.catalog.sealed_keys import sealed_keys_record
 from competitions.catalog.services import phase_reveal
+from competitions.catalog.texts import pages
 from competitions.compute import wakeups
 from competitions.compute.launchers import launcher_report
 from competitions.compute.models import ComputeWorker, Launcher
@@ -37,11 +38,15 @@ from competitions.discussions.models import Post, Topic
 from competitions.discussions.moderation import writer_ban
 from competitions.discussions.reading import topic_page
 from competitions.discussions.services import Draft, reply_create, topic_create
+from competitions.factsheets.models import Question
+from competitions.factsheets.services import save_question
 from competitions.leaderboards import picks
 from competitions.leaderboards import services as boards
 from competitions.leaderboards.models import Commitment, Entry, Pick
 from competitions.leaderboards.picks import pick_add
 from competitions.leaderboards.ranking.rules import Rule
+from competitions.leaderboards.rescoring import jobs as proposals
+from competitions.leaderboards.rescoring import services as rescoring
 from competitions.leaderboards.sealing import commit_closed_boards
 from competitions.organize.inviting import invitation_accept, organizer_invite
 from competitions.organize.models import OrganizerInvitation
@@ -51,7 +56,7 @@ from competitions.resources import uploads
 from competitions.resources.storage import open_stored, store_bytes
 from competitions.runs import dispatch
 from competitions.runs.leases import interrupts, reports
-from competitions.runs.models import Run, RunEvent
+from competitions.runs.models import Rescoring, Run, RunEvent
 from competitions.runs.queue.ranking import enter_queue
 from competitions.runs.services import submission_cancel
 from competitions.submissions.annotations import Annotations, annotations_edit
@@ -66,9 +71,11 @@ from competitions.winners import services as winners
 from competitions.winners.models import Lane, Place, PlaceEvent
 from competitions.winners.models import State as PlaceState
 from competitions.winners.services import code_hand_in, invite_next
+from core.background.jobs import perform
 from core.refusals import Refusal
 from tests.answers import read_result
 from tests.background import run_background
+from tests.functional.leaderboards.test_proposals import answer, carry_on, proposal
 from tests.scenario import FILE_NAME, Scenario, lease, person, prediction_bytes, scenario, zip_bytes
 from workers.protocol.launching import LauncherReport
 
@@ -606,6 +613,36 @@ def test_a_place_is_confirmed_while_its_submission_is_disqualified(
     assert Submission.objects.get().verified_at is None
 
 
+@pytest.mark.parametrize("meanwhile", ["a decision", "a question"])
+def test_a_proposal_is_applied_while_something_else_changes_its_boards(
+    site: Scenario, monkeypatch: pytest.MonkeyPatch, meanwhile: str
+) -> None:
+    """Runs, submissions and competition are locked before the boards that are frozen."""
+    submission = site.score(site.submit(), 0.5)
+    begun = proposal(site)
+    answer(site, {submission.pk: 0.4})
+    carry_on(site)
+    begun.refresh_from_db()
+    confirmed = rescoring.comparison_digest(begun)
+    rescoring.proposal_apply(proposal=begun, by=site.organizer, confirmed=confirmed, now=site.now)
+    question = Question(
+        competition=site.competition, key="size", title="Size", kind="number", is_public=True, is_on_board=True
+    )
+    outcomes = meet(
+        monkeypatch,
+        (proposals, "snapshot_before"),
+        lambda: perform(rescoring.PROPOSAL_JOB, begun.pk),
+        lambda: (
+            submission_disqualify(submission=submission, reason="Copied.", now=site.now)
+            if meanwhile == "a decision"
+            else save_question(question)
+        ),
+    )
+    assert outcomes == {"accepted": 2}
+    begun.refresh_from_db()
+    assert (begun.state, Entry.objects.count()) == ("applied", int(meanwhile == "a question"))
+
+
 def test_a_board_is_rebuilt_while_the_commit_of_a_submission_on_it_changes(
     site: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -619,6 +656,40 @@ def test_a_board_is_rebuilt_while_the_commit_of_a_submission_on_it_changes(
     )
     assert outcomes == {"accepted": 2}
     assert (Submission.objects.get().commit, Entry.objects.count()) == ("a" * 40, 1)
+
+
+def test_a_copy_that_is_claimed_while_its_proposal_is_dropped_is_cancelled_by_its_worker(
+    site: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submission = site.score(site.submit(), 0.5)
+    proposal = rescoring.proposal_begin(
+        competition=site.competition, title="New", reason="Better.", by=site.organizer, now=site.now
+    )
+    Rescoring.objects.create(proposal=proposal, submission=submission, copy=site.submit())
+    outcomes = meet(
+        monkeypatch,
+        (dispatch, "run_move"),
+        lambda: str(dispatch.run_claim(worker=site.worker(), free_gpus=0, now=site.now) is not None),
+        lambda: rescoring.copies_cancel(proposal, now=site.now),
+    )
+    assert outcomes == {"True": 1, "accepted": 1}
+    copy = Run.objects.exclude(submission=submission).get()
+    assert (copy.state, copy.cancel_requested_at) == (State.LEASED, site.now)
+
+
+def test_of_two_pages_that_are_deleted_at_once_neither_leaves_its_tab(
+    site: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    competition = site.competition
+    both = [
+        Page.objects.create(competition=competition, tab=Page.Tab.OWN, slug=name, title=name, body=name, index=place)
+        for place, name in enumerate(("first", "second"))
+    ]
+    pages.list_own_tabs(competition)
+    assert len(competition.own_tabs) == 2
+    first, second = (functools.partial(pages.page_delete, Page.objects.get(pk=page.pk)) for page in both)
+    assert meet(monkeypatch, (pages, "list_own_tabs"), first, second) == {"accepted": 2}
+    assert Competition.objects.get(pk=competition.pk).own_tabs == []
 
 
 def test_an_account_ends_while_a_team_mate_chooses_what_counts(site: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 
+from accounts.views import posted
 from competitions.catalog.models import Competition, Page, RulesVersion
 from competitions.organize.editing.change_form import ChangeForm, CompetitionForm
 from competitions.organize.editing.deletions import Deletion, delete_confirmed
@@ -90,7 +91,7 @@ def _saves(request: HttpRequest) -> bool:
 def _submit(request: HttpRequest, make: Callable[[QueryDict | None], ChangeForm]) -> tuple[ChangeForm, bool]:
     """The form, and whether it was saved; what it tried is undone where it was not."""
     with transaction.atomic():
-        form = make(request.POST or None)
+        form = make(posted(request))
         is_saved = _saves(request) and form.submit(timezone.now()) is not None
         transaction.set_rollback(not is_saved)
     return form, is_saved

@@ -9,6 +9,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
+from accounts.views import posted
 from competitions.catalog.form_fields.images import store_upload
 from competitions.catalog.models import Competition, Format, ImageUpload, Page, RulesVersion
 from competitions.catalog.services import current_rules
@@ -78,7 +79,7 @@ def page_act(request: HttpRequest, slug: str, pk: int, action: str) -> HttpRespo
 def images(request: HttpRequest, slug: str) -> HttpResponse:
     """Images that pages show: what to write for each, and a form for another one."""
     competition = managed_competition(request, slug)
-    form = ImageForm(request.POST or None, request.FILES or None)
+    form = ImageForm(posted(request), request.FILES or None)
     if request.method == "POST" and form.is_valid():
         upload, name = form.cleaned_data["upload"], form.cleaned_data["name"]
         page_place, now = ImageUpload.Place.PAGE, timezone.now()

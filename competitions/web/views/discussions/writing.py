@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_http_methods, require_POST
 
-from accounts.views import person
+from accounts.views import person, posted
 from competitions.catalog.form_fields.images import IMAGE_HELP, store_upload
 from competitions.discussions.following import follow_set, post_path
 from competitions.discussions.images import image_add
@@ -124,7 +124,7 @@ def new(request: HttpRequest, slug: str) -> HttpResponse:
         title = form.cleaned_data["title"]
         return topic_create(competition=visited.competition, draft=draft, title=title, now=timezone.now())
 
-    form = forms.TopicForm(request.POST or None, request.FILES or None)
+    form = forms.TopicForm(posted(request), request.FILES or None)
     return write_page(request, visited, form, save, title="New topic")
 
 
@@ -141,7 +141,7 @@ def reply(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
     if request.method != "POST":
         require_topic_open(topic, is_organizer=visited.is_organizer)
-    form = forms.ReplyForm(request.POST or None, request.FILES or None, initial={"text": _quote(request, visited)})
+    form = forms.ReplyForm(posted(request), request.FILES or None, initial={"text": _quote(request, visited)})
     return write_page(request, visited, form, save, title="Reply", topic=topic)
 
 
@@ -171,9 +171,7 @@ def edit(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         return post_edit(post=post, draft=draft, seen_version=seen, title=title, now=timezone.now())
 
     initial = {"text": post.body, "title": post.topic.title, "version": post.version}
-    form = (forms.TopicForm if has_title else forms.ReplyForm)(
-        request.POST or None, request.FILES or None, initial=initial
-    )
+    form = (forms.TopicForm if has_title else forms.ReplyForm)(posted(request), request.FILES or None, initial=initial)
     return write_page(request, visited, form, save, title="Edit", topic=post.topic, post=post)
 
 

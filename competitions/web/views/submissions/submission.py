@@ -26,7 +26,7 @@ from competitions.disclosure.outputs import (
 )
 from competitions.disclosure.readers import Reader, reader_for
 from competitions.disclosure.receipts import disclosed_receipt
-from competitions.disclosure.scores import smoke_scores
+from competitions.disclosure.scores import may_know_board, smoke_scores
 from competitions.factsheets.models import Question
 from competitions.factsheets.services import fact_sheet_questions
 from competitions.leaderboards.picks import may_choose, pick_add, pick_remove
@@ -145,7 +145,7 @@ def _detail_context(request: HttpRequest, submission: Submission, reader: Reader
         ],
         "withholds_scores": results.withholds_scores,
         "counting": results.counting,
-        "several_boards": len(submission.phase.leaderboards.all()) > 1,
+        "several_boards": len(results.boards) > 1,
         "choices": [choice for choice in results.choices if may_choose(choice.board, now) or choice.is_picked],
         "may_choose": any(may_choose(choice.board, now) for choice in results.choices),
         "is_organizer": is_organizer,
@@ -295,6 +295,8 @@ def pick(request: HttpRequest, pk: int, board_key: str, action: str) -> HttpResp
     """Choose the submission for a board of its phase, or take the choice back."""
     submission, user = find(request, pk), person(request)
     board = get_object_or_404(Leaderboard.objects.select_related("phase"), phase=submission.phase_id, key=board_key)
+    if not may_know_board(reader_for(user), board):
+        raise Http404
     act = {"add": pick_add, "remove": pick_remove}[action]
     act(board=board, submission=submission, by=user, now=timezone.now())
     return redirect("web:submission", pk)

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts.views import person
 from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.questions import answers_of_form
-from competitions.disclosure.scores import visible_columns
+from competitions.disclosure.scores import may_know_board, visible_columns
 from competitions.environments.choice import NamedEnvironment
 from competitions.environments.models import EnvironmentFile
 from competitions.factsheets.services import fact_sheet_questions
@@ -22,7 +22,7 @@ from competitions.leaderboards.picks import finals_choose, may_choose
 from competitions.leaderboards.ranking.rules import Rule
 from competitions.leaderboards.ranking.values import deciding_column
 from competitions.leaderboards.reading.export import submissions_csv
-from competitions.leaderboards.reading.results import ScoredSubmission
+from competitions.leaderboards.reading.results import ScoredSubmission, submission_columns
 from competitions.resources.rooms import takes_uploads
 from competitions.resources.uploads import take_upload
 from competitions.runs.queue.smoke import smoke_limit_s
@@ -113,7 +113,7 @@ def _trend(visited: Visit, phase: Phase | None, listed: list[ScoredSubmission]) 
     scores = [
         (scored.submission, scored.scores[board.pk].values.get(primary.key))
         for scored in listed
-        if board.pk in scored.scores
+        if board.pk in scored.scores and primary in submission_columns(visited.reader, scored.submission, board)
     ]
     known = [(submission.received_at, value, f"#{submission.pk}") for submission, value in scores if value is not None]
     return own_chart(sorted(known), primary)
@@ -155,7 +155,9 @@ def _brought(phase: Phase, team_id: int) -> dict[str, list[str]]:
 def selections(visited: Visit, phase: Phase, team_id: int) -> list[tuple[Leaderboard, int]]:
     """Boards of the phase where the team selects its final submissions, with how many it has selected."""
     boards = [
-        board for board in phase.leaderboards.all() if board.rule == Rule.SELECTED and may_choose(board, visited.now)
+        board
+        for board in phase.leaderboards.all()
+        if board.rule == Rule.SELECTED and may_choose(board, visited.now) and may_know_board(visited.reader, board)
     ]
     return [(board, Pick.objects.filter(leaderboard=board, team=team_id).count()) for board in boards]
 

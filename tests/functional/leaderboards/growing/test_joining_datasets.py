@@ -77,6 +77,9 @@ def test_a_dataset_that_cannot_join_holds_up_no_other_and_is_given_up_until_it_i
     for text in (notice.text, " ".join(page.split())):
         assert "could not be put on the board because of an error on our side" in text
     assert "joins the board as soon as" not in page
+    submission_disqualify(submission=damaged, reason="Copied.", now=site.now)
+    assert "dataset_not_joined" not in {warning.code for warning in competition_warnings(site.competition)}
+    submission_reinstate(submission=damaged, reason="It was not.", now=site.now)
     site.now += timedelta(minutes=1)
     submission_rerun(submission=damaged, actor="o", now=site.now)
     work(site, {})
