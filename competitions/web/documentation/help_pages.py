@@ -47,7 +47,7 @@ HELP: Final[dict[str, tuple[str, ...]]] = {
     "sealing-and-winners#freeze-commitment-reveal": ("web:manifest", "web:shake-up", "web:reveal"),
     "sealing-and-winners#the-winners-lane": ("organize:winners",),
     "environments": ("web:environment*", "organize:team-file-remove"),
-    "organizers#what-reviewers-of-a-proposal-ask": ("web:conduct*",),
+    "organizers#how-it-is-run-for-those-who-review-it": ("web:conduct*",),
     "organizers#changing-the-scoring-while-a-competition-runs": ("web:change*", "organize:proposal*"),
     "organizers#from-a-table-to-a-competition-in-ten-minutes": (
         "organize:start", "organize:begin", "organize:ask", "organize:attach", "organize:detach",
