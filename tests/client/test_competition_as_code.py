@@ -23,7 +23,7 @@ from files.bundles import cli
 from podium.cli import main
 from podium.errors import SiteUnreachable
 from podium.folders import Folder
-from tests.client.conftest import make_token
+from tests.client.conftest import Proxy, make_token
 from tests.images import png_bytes
 from tests.scenario import Scenario
 
@@ -251,6 +251,23 @@ def test_an_export_says_why_codabench_would_refuse_it(
         f"{site.competition.slug}-keys.zip",
         f"{site.competition.slug}.zip",
     ]
+
+
+def test_an_export_that_breaks_off_leaves_no_part_and_says_so(
+    site: Scenario,
+    folder: Path,
+    proxy: Proxy,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("PODIUM_SITE", proxy.url)
+    proxy.fault = lambda method, path: "cut" if path.endswith("/file/") else None
+    capsys.readouterr()
+    assert main(["competition", "export", site.competition.slug, "--to", str(tmp_path / "out"), "--json"]) == 4
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert (error["code"], error["exit_status"]) == ("unreachable", 4)
+    assert list((tmp_path / "out").iterdir()) == []
 
 
 def test_a_checkout_without_a_memory_goes_on_from_the_last_push(folder: Path) -> None:
