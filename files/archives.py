@@ -156,7 +156,7 @@ def _open(file: _BoundedFile, path: Path, what: str) -> zipfile.ZipFile:
 
 
 def _raise_host_fault(error: Exception) -> None:
-    """Raise the fault of this host behind an error, such as a disk that fails: no archive brings that about."""
+    """Raise the fault of this host behind an error, such as a disk that fails. No archive brings it about."""
     for fault in (error, error.__context__):  # zipfile makes a BadZipFile of some
         if isinstance(fault, OSError) and fault.errno not in OF_ARCHIVES:
             raise fault
