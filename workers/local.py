@@ -17,7 +17,7 @@ from typing import Any, Final
 from workers.agent.context import Worker
 from workers.agent.host.cache import Make, StagingCache
 from workers.agent.host.facts import host_record
-from workers.agent.host.gpus import GpuSource, find_gpus
+from workers.agent.host.gpus import GpuError, GpuSource, find_gpus
 from workers.agent.runs.execution import RunExecution
 from workers.agent.runs.state import RunFolder, lease_key
 from workers.agent.site.client import SiteClient
@@ -111,7 +111,7 @@ def run_locally(job: Job, *, environments: Path | None = None, any_mirror: bool 
     os.umask(0o022)  # staged files are read by the container's user
     with tempfile.TemporaryDirectory(prefix="podium-run-") as scratch:
         gpus = find_gpus() if job.gpus else GpuSource()
-        devices = gpus.devices()
+        devices = _devices(gpus)
         if job.gpus and not devices:
             raise CannotRunHere(NO_GPU)
         with _environments(environments, Path(scratch) / "environments") as built:
@@ -125,8 +125,15 @@ def run_locally(job: Job, *, environments: Path | None = None, any_mirror: bool 
 
 
 def has_gpu() -> bool:
-    """True if a run here can have a GPU."""
-    return bool(find_gpus().devices())
+    """True if a run here can have a GPU. Raises `CannotRunHere` where the driver cannot say."""
+    return bool(_devices(find_gpus()))
+
+
+def _devices(gpus: GpuSource) -> list[Gpu]:
+    try:
+        return gpus.devices()
+    except GpuError as error:
+        raise CannotRunHere(f"{error}. See what nvidia-smi says of it.") from error
 
 
 def _worker(data_dir: Path, gpus: GpuSource, devices: list[Gpu], built: StagingCache) -> Worker:
