@@ -3,7 +3,8 @@
 import errno
 from typing import Final
 
-NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+OF_FILES: Final = (errno.EINVAL, None)
+"""Numbers of the errors that damaged files lead to: a place before the begin, and what gzip raises, which has none."""
 CODES: Final[dict[str, str]] = {
     # the arrays
     "unknown_name": "no evaluator of that name exists",
@@ -89,10 +90,11 @@ class ScoringInputError(ValueError):
         return type(self), (self.code, self.where, self.what, self.right)
 
 
-def is_no_room(error: BaseException) -> bool:
-    """True where a disk took no more, of which no file that is read is at fault.
+def is_of_host(error: BaseException) -> bool:
+    """True where a disk took no more or failed, of which no file that is read is at fault.
 
-    >>> is_no_room(OSError(errno.ENOSPC, "No space left on device")), is_no_room(OSError("Not a gzipped file"))
+    >>> is_of_host(OSError(errno.ENOSPC, "No space left on device")), is_of_host(OSError("Not a gzipped file"))
     (True, False)
     """
-    return isinstance(error, OSError) and error.errno in NO_ROOM
+    behind = (error, error.__context__)  # zipfile makes a BadZipFile of some
+    return any(isinstance(fault, OSError) and fault.errno not in OF_FILES for fault in behind)

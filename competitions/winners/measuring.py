@@ -14,7 +14,7 @@ import numpy as np
 
 from files.archives import DAMAGED, ArchiveLimits, check_zip
 from files.refusals import InvalidFile
-from scoring.errors import CODES, ScoringInputError, is_no_room
+from scoring.errors import CODES, ScoringInputError, is_of_host
 from scoring.row_scores import sampled_score
 from scoring.statistics import SampledScore, difference_error
 from scoring.uploads import Refused
@@ -82,7 +82,7 @@ def _or_fault(reader: "_Reader", pair: RunPair) -> Measured | Fault:
     except Refused as error:
         return {"fault": CODES[error.code], "is_organizers": False}
     except (InvalidFile, *DAMAGED) as error:
-        if is_no_room(error):
+        if is_of_host(error):
             raise
         return {"fault": "a file cannot be read", "is_organizers": False}
 

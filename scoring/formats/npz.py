@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scoring.arrays import shape_words
-from scoring.errors import ScoringInputError
+from scoring.errors import ScoringInputError, is_of_host
 from scoring.formats.layouts import Layout, Member, sibling_with_shape
 
 _HARMLESS_BYTES: Final = 64 << 20
@@ -37,6 +37,17 @@ _HEADER: Final = re.compile(
 )
 _DESCRIPTION: Final = re.compile(r"'([<>|=]?)([a-zA-Z?])(\d{0,9})'")
 _MADE_BY_US: Final = "write it with numpy.savez_compressed"
+_DAMAGED: Final = (
+    EOFError,
+    zipfile.BadZipFile,
+    zlib.error,
+    NotImplementedError,
+    struct.error,
+    UnicodeDecodeError,
+    OverflowError,
+    OSError,
+    IndexError,
+)
 
 
 @dataclass(frozen=True)
@@ -145,17 +156,24 @@ def _open_archive(path: Path, name: str) -> Iterator[zipfile.ZipFile]:
     try:
         with zipfile.ZipFile(path) as archive:
             yield archive
-    except EOFError as error:
-        raise ScoringInputError("truncated", name, "its data end too early", "upload the file again") from error
-    except zipfile.BadZipFile as error:
-        code = "crc_error" if "CRC" in str(error) else "corrupt_archive"
-        raise ScoringInputError(code, name, f"it is damaged ({error})", "upload the file again") from error
-    except zlib.error as error:
-        raise ScoringInputError("crc_error", name, f"it is damaged ({error})", "upload the file again") from error
-    except NotImplementedError as error:
-        raise ScoringInputError("unsupported_compression", name, str(error), _MADE_BY_US) from error
-    except (struct.error, UnicodeDecodeError, OverflowError, OSError, IndexError) as error:
-        raise ScoringInputError("corrupt_archive", name, f"it is damaged ({error})", _MADE_BY_US) from error
+    except _DAMAGED as error:
+        if is_of_host(error):
+            raise
+        raise _damage(error, name) from error
+
+
+def _damage(error: Exception, name: str) -> ScoringInputError:
+    match error:
+        case EOFError():
+            return ScoringInputError("truncated", name, "its data end too early", "upload the file again")
+        case NotImplementedError():
+            return ScoringInputError("unsupported_compression", name, str(error), _MADE_BY_US)
+        case zlib.error():
+            return ScoringInputError("crc_error", name, f"it is damaged ({error})", "upload the file again")
+        case zipfile.BadZipFile():
+            code = "crc_error" if "CRC" in str(error) else "corrupt_archive"
+            return ScoringInputError(code, name, f"it is damaged ({error})", "upload the file again")
+    return ScoringInputError("corrupt_archive", name, f"it is damaged ({error})", _MADE_BY_US)
 
 
 def _infos_by_key(archive: zipfile.ZipFile, layout: Layout) -> dict[str, zipfile.ZipInfo]:

@@ -287,8 +287,8 @@ def test_a_machine_without_a_gpu_says_what_to_do(
 
     monkeypatch.setattr("workers.local.find_gpus", LostGpus)
     assert main(["run", signed_in, str(kit)]) == 2
-    said = "podium: NVML cannot list the GPUs: GPU is lost. See what nvidia-smi says of it. [cannot_run]\n"
-    assert capsys.readouterr().err == said
+    sentence = "podium: NVML cannot list the GPUs: GPU is lost. See what nvidia-smi says of it. [cannot_run]\n"
+    assert capsys.readouterr().err == sentence
 
 
 def test_an_offer_names_no_worker_and_no_hidden_file(site: Scenario, signed_in: str, with_code: Phase) -> None:

@@ -23,7 +23,7 @@ import polars as pl
 import zstandard
 from numpy.lib import format as npy
 
-from scoring.errors import ScoringInputError, is_no_room
+from scoring.errors import ScoringInputError, is_of_host
 from scoring.tables.reading.delimited import read_delimited
 from scoring.tables.reading.encodings import require_utf8, wide_encoding, write_as_utf8
 from scoring.tables.reading.file_types import is_extra, join_values, printable, require_content, table_format
@@ -235,7 +235,7 @@ def _unpack(ending: str, path: Path, name: PurePath, target: Path, limit_bytes: 
         NotImplementedError,
         zstandard.ZstdError,
     ) as error:
-        if is_no_room(error):
+        if is_of_host(error):
             raise
         raise ScoringInputError(
             "corrupt_archive", ascii(name.name), "it cannot be unpacked", "compress the file again"

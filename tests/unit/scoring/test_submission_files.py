@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -10,7 +11,8 @@ import struct
 import tracemalloc
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -475,3 +477,27 @@ def test_the_checksum_of_the_archive_is_compared_even_when_the_header_is_right(t
     place = data.rfind(b"PK\x01\x02") + 16
     data[place : place + 4] = wrong
     assert refusal(tmp_path, bytes(data)).code == "crc_error"
+
+
+def test_a_disk_that_fails_is_no_fault_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, left, open_zip = tmp_path / NAME, 1000, zipfile.ZipFile
+    path.write_bytes(archive(("y_pred.npy", GOOD)))
+
+    class FailingFile(io.FileIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            nonlocal left
+            if (left := left - 1) < 0:
+                raise OSError(errno.EIO, "Input/output error")
+            return super().read(size) or b""
+
+    @contextmanager
+    def failing_zip(path: Path) -> Iterator[zipfile.ZipFile]:
+        with FailingFile(path) as file, open_zip(file) as opened:
+            yield opened
+
+    monkeypatch.setattr("scoring.formats.npz.zipfile.ZipFile", failing_zip)
+    submissions.read(path, *GAPS, rows=ROWS)
+    for reads_before in range(1000 - left):
+        left = reads_before
+        with pytest.raises((OSError, zipfile.BadZipFile)):
+            submissions.read(path, *GAPS, rows=ROWS)
