@@ -94,7 +94,7 @@ def board(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     def make(data: QueryDict | None) -> BoardForm:
         if data:  # ranking again may need the phase, and it comes first
             Phase.objects.select_for_update(no_key=True).get(pk=before.phase_id)
-        rows = Leaderboard.objects.select_for_update(of=("self",)) if data else Leaderboard.objects.all()
+        rows = Leaderboard.objects.select_for_update(of=("self",), no_key=True) if data else Leaderboard.objects.all()
         instance = get_object_or_404(rows.select_related("phase"), pk=before.pk)
         return BoardForm(competition, data, phase=instance.phase, instance=instance)
 
