@@ -254,11 +254,11 @@ def reveals_notify(*, now: datetime) -> int:
     unannounced = Phase.objects.filter(reveal_told_at=None, revealed_at__gt=now - TOO_LATE_AFTER).select_related(
         "competition"
     )
-    return sum(_notify(phase, now) for phase in unannounced)
+    return sum(run_guarded("reveals_told", partial(_notify, phase), now=now) for phase in unannounced)
 
 
 @transaction.atomic
-def _notify(phase: Phase, now: datetime) -> int:
+def _notify(phase: Phase, *, now: datetime) -> int:
     """The phase is marked first, so that of two reconcilers one tells."""
     if not Phase.objects.filter(pk=phase.pk, reveal_told_at=None).update(reveal_told_at=now):
         return 0
