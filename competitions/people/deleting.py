@@ -128,6 +128,9 @@ def account_delete(pk: int, *, now: datetime) -> int:
         return 0
     # Before boards, and before it is decided: nobody joins a team meanwhile whose captain is about to go.
     list(Team.objects.select_for_update(of=("self",), no_key=True).filter(memberships__user=user).order_by("pk"))
+    # As `organizer_remove`: of two organizers who go at once, the second is the only one.
+    organized = Competition.objects.select_for_update(of=("self",), no_key=True).filter(organizers=user)
+    list(organized.order_by("pk"))
     if sentences := obstacles(user):
         _hold_up(deletion, sentences, now)
         return 0

@@ -9,7 +9,8 @@ import pytest
 from django.urls import reverse
 
 from competitions.catalog import sealed_keys
-from competitions.catalog.models import Phase
+from competitions.catalog.models import CompetitionOrganizer, Phase
+from competitions.catalog.organizers import organizer_remove
 from competitions.catalog.services import phase_reveal
 from competitions.factsheets.models import Question
 from competitions.factsheets.services import save_question
@@ -17,6 +18,9 @@ from competitions.leaderboards import sealing
 from competitions.leaderboards import services as boards
 from competitions.leaderboards.models import Entry, RankChange
 from competitions.organize.views import teams as views
+from competitions.organize.views.editing import phases
+from competitions.people import deleting
+from competitions.people.models import AccountDeletion
 from competitions.runs import dispatch, services
 from competitions.runs.leases import reports
 from competitions.runs.models import Run, TeamTurn
@@ -32,6 +36,7 @@ from competitions.teams.links import link_accept, link_make
 from competitions.teams.models import Membership
 from competitions.webhooks import services as webhooks
 from competitions.webhooks.models import Webhook
+from competitions.winners.models import Lane
 from tests.answers import read_result
 from tests.integration.site.test_races_on_postgres import meet, site
 from tests.permissions import user_client
@@ -248,6 +253,36 @@ def test_a_team_gets_another_name_while_its_score_arrives(site: Scenario, monkey
     )
     assert outcomes == {"302": 1, State.FINISHED: 1}
     assert set(Entry.objects.values_list("team__name", flat=True)) == {"Renamed"}
+
+
+def test_of_two_organizers_who_go_at_once_one_stays(site: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = CompetitionOrganizer.objects.create(competition=site.competition, user=person())
+    AccountDeletion.objects.create(user=site.organizer, asked_at=site.now, due_at=site.now)
+    outcomes = meet(
+        monkeypatch,
+        (deleting, "obstacles"),
+        lambda: str(deleting.account_delete(site.organizer.pk, now=site.now)),
+        lambda: organizer_remove(organizer=other),
+    )
+    assert outcomes == {"1": 1, "last_organizer": 1}
+    assert list(site.competition.organizers.all()) == [other.user]
+
+
+def test_settings_of_a_lane_that_are_saved_meanwhile_keep_its_baselines_run(
+    site: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board, run = site.phase.leaderboard, site.submit()
+    Lane.objects.create(leaderboard=board)
+    address, visitor = reverse("organize:winners", args=[site.competition.slug, board.pk]), user_client(site.organizer)
+    fields = {"top": 5, "days": 14, "min_equal_share": 0.99, "tolerance": 0, "score_tolerance": 0}
+    outcomes = meet(
+        monkeypatch,
+        (phases, "LaneForm"),
+        lambda: str(visitor.post(address, fields | {"stored": "{}"}).status_code),
+        lambda: Lane.objects.update(baseline_run=run),
+    )
+    assert outcomes == {"302": 1, "accepted": 1}
+    assert Lane.objects.values_list("top", "baseline_run").get() == (5, run.pk)
 
 
 def test_two_organizers_who_disqualify_at_once_tell_the_team_once(

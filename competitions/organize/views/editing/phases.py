@@ -130,9 +130,11 @@ def winners(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     chosen = get_object_or_404(boards, pk=pk, phase__competition=competition)
 
     def make(data: QueryDict | None) -> LaneForm:
+        lanes = Lane.objects.filter(leaderboard=chosen)
         if data:
             Leaderboard.objects.select_for_update(no_key=True, of=("self",)).get(pk=chosen.pk)
-        return LaneForm(chosen, data, instance=Lane.objects.filter(leaderboard=chosen).first())
+            lanes = lanes.select_for_update(no_key=True)  # a verification writes there which run its baseline has
+        return LaneForm(chosen, data, instance=lanes.first())
 
     return change_page(request, make, tab="boards", title=f"Winners of “{chosen.title}”")
 
