@@ -36,7 +36,7 @@ def organizers_notify(*, now: datetime) -> int:
 
 @transaction.atomic
 def _tell(phase: Phase, *, now: datetime) -> int:
-    """Mail the organizers of a phase, once a day: mails and the note that they were told come together or not at all."""
+    """Mail the organizers of a phase once a day, and note that they were told, in one transaction."""
     since = _turn(phase, now)
     return 0 if since is None else _notify(phase, since)
 

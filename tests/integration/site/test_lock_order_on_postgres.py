@@ -122,7 +122,7 @@ def test_a_sealed_run_is_claimed_while_the_commit_of_its_submission_changes(
 def test_scores_are_revealed_while_a_question_changes_the_boards(
     site: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What moved refers to the board that everybody saw before, which the reveal has not locked."""
+    """Changes of rank refer to the board that everybody saw before, which the reveal has not locked."""
     for phase in (site.phase, site.sealed):
         site.score(site.submit(phase=phase), 0.5)
     outcomes = meet(
@@ -206,7 +206,7 @@ def test_a_submission_that_comes_with_the_reveal_is_before_it_or_refused(
 
 
 def test_scores_are_revealed_while_a_short_run_ends(site: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the run used refers to the phase, which the reveal locks before its boards."""
+    """The use of its slot refers to the phase, which the reveal locks before its boards."""
     site.submit(phase=site.sealed)
     run = site.claim()
     body = {"outcome": "finished", "scores": {"mae": 0.5}, "stages": [{"name": "scoring", "wall_s": 1.0}]}
