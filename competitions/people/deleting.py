@@ -161,12 +161,12 @@ def _hold_up(deletion: AccountDeletion, sentences: list[str], now: datetime) -> 
 
 
 def _remove_from_discussions(user: User) -> None:
-    """Posts stay, as their topics would make no sense without them."""
-    for model in (Post, Topic, PostImage):
-        model._default_manager.filter(author=user).update(author=None)
-    PostRevision.objects.filter(replaced_by=user).update(replaced_by=None)
+    """Posts stay, as their topics would make no sense without them. Locks: the writer, topics, posts."""
     for own in (Subscription, Writer, Notification, NotificationPreference):
         own._default_manager.filter(user=user).delete()
+    for model in (Topic, Post, PostImage):
+        model._default_manager.filter(author=user).update(author=None)
+    PostRevision.objects.filter(replaced_by=user).update(replaced_by=None)
 
 
 def _remove_from_teams(user: User) -> None:

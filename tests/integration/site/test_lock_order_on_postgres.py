@@ -9,9 +9,14 @@ import pytest
 from django.urls import reverse
 
 from competitions.catalog import sealed_keys
-from competitions.catalog.models import CompetitionOrganizer, Phase
+from competitions.catalog.models import Announcement, Competition, CompetitionOrganizer, Phase
 from competitions.catalog.organizers import organizer_remove
 from competitions.catalog.services import phase_reveal
+from competitions.catalog.texts.announcements import announcement_save, announcement_withdraw
+from competitions.discussions import services as discussions
+from competitions.discussions.models import Post, Topic, Writer
+from competitions.discussions.moderation import post_approve
+from competitions.discussions.services import Draft, reply_create, topic_create
 from competitions.factsheets.models import Question
 from competitions.factsheets.services import save_question
 from competitions.leaderboards import sealing
@@ -253,6 +258,42 @@ def test_a_team_gets_another_name_while_its_score_arrives(site: Scenario, monkey
     )
     assert outcomes == {"302": 1, State.FINISHED: 1}
     assert set(Entry.objects.values_list("team__name", flat=True)) == {"Renamed"}
+
+
+def test_an_account_ends_while_a_post_of_its_person_is_let_through(
+    site: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both lock the writer before the topic."""
+    author = site.join().captain
+    Competition.objects.filter(pk=site.competition.pk).update(discussion=Competition.Discussion.HERE)
+    site.competition.refresh_from_db()
+    topic_create(competition=site.competition, title="Data", draft=Draft(author, "Where is it?"), now=site.now)
+    Post.objects.update(state=Post.State.WAITING)
+    AccountDeletion.objects.create(user=author, asked_at=site.now, due_at=site.now)
+    outcomes = meet(
+        monkeypatch,
+        (Writer.objects, "update_or_create"),
+        lambda: post_approve(post=Post.objects.get(), by=site.organizer, now=site.now),
+        lambda: str(deleting.account_delete(author.pk, now=site.now)),
+    )
+    assert outcomes == {"accepted": 1, "1": 1}
+    assert Post.objects.values_list("state", "author").get() == (Post.State.SHOWN, None)
+
+
+def test_a_reply_counts_while_its_announcement_is_withdrawn(site: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    Competition.objects.filter(pk=site.competition.pk).update(discussion=Competition.Discussion.HERE)
+    news = Announcement(competition=site.competition, title="News", body="Soon.", published_at=site.now)
+    news.competition.refresh_from_db()
+    announcement_save(announcement=news, now=site.now)
+    topic = Topic.objects.get()
+    outcomes = meet(
+        monkeypatch,
+        (discussions, "post_show"),
+        lambda: reply_create(topic=topic, draft=Draft(site.member(), "When?"), now=site.now),
+        lambda: announcement_withdraw(announcement=news, now=site.now),
+    )
+    assert outcomes == {"accepted": 2}
+    assert Topic.objects.values_list("reply_count", "is_shown").get() == (1, False)
 
 
 def test_of_two_organizers_who_go_at_once_one_stays(site: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
