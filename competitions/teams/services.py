@@ -356,7 +356,7 @@ def team_join(*, team: Team, by: User, admit: Callable[[Team], None], now: datet
     """
     existing = find_team(by, team.competition)
     both = [team.pk, *([existing.pk] if existing else [])]
-    list(Team.objects.select_for_update().filter(pk__in=both).order_by("pk"))
+    list(Team.objects.select_for_update(no_key=True).filter(pk__in=both).order_by("pk"))
     team = locked_team(team)
     admit(team)
     require_in_contest(team)
