@@ -56,7 +56,7 @@ def packed(path: Path, scratch: Path) -> Path:
     target, newest_ns = scratch / f"{path.resolve().name or 'code'}.zip", 0
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for file in _files_inside(path):
-            info, status = zipfile.ZipInfo(file.relative_to(path).as_posix(), ZIP_TIME), file.stat()
+            info, status = zipfile.ZipInfo(zip_name(file.relative_to(path)), ZIP_TIME), file.stat()
             info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, (status.st_mode & 0o777) << 16
             archive.writestr(info, file.read_bytes())
             newest_ns = max(newest_ns, status.st_mtime_ns)
@@ -82,6 +82,18 @@ def _files_inside(folder: Path) -> Iterator[Path]:
             yield file
         elif not target.is_dir():
             raise InvalidInput(f"{str(file)!r} is neither a file nor a folder. Remove it.", code="no_plain_file")
+
+
+def zip_name(inside: Path) -> str:
+    """The name of a file in the zip of its folder. Raises `InvalidInput` for one that no zip can hold."""
+    name = inside.as_posix()
+    try:
+        name.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidInput(
+            f"The name {name!a} is not UTF-8, so it cannot be packed. Rename the file.", code="bad_name"
+        ) from error
+    return name
 
 
 def is_left_out(inside: Path) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, Final
 import yaml
 
 from podium.errors import InvalidInput
-from podium.files import is_left_out, write_whole
+from podium.files import is_left_out, write_whole, zip_name
 
 YAML_NAME: Final = "competition.yaml"
 STATE: Final = ".podium"
@@ -98,7 +98,7 @@ class Folder:
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
             relative = file.relative_to(self.path)
             if file.is_file() and not file.is_symlink() and not is_left_out(relative):
-                yield relative.as_posix(), file
+                yield zip_name(relative), file
 
 
 def _state_in(path: Path) -> dict[str, object]:
@@ -132,7 +132,7 @@ def packed(folder: Path) -> bytes:
         for file in sorted(folder.rglob("*")):
             relative = file.relative_to(folder)
             if file.is_file() and not file.is_symlink() and not is_left_out(relative):
-                info = zipfile.ZipInfo(relative.as_posix(), ZIP_TIME)
+                info = zipfile.ZipInfo(zip_name(relative), ZIP_TIME)
                 info.compress_type = zipfile.ZIP_DEFLATED
                 info.external_attr = (0o755 if file.stat().st_mode & 0o111 else 0o644) << 16
                 with archive.open(info, "w", force_zip64=True) as sink:

@@ -12,11 +12,11 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final
 
-from podium.errors import InvalidInput, PodiumError, Refused
+from podium.errors import InvalidInput, PodiumError, Refused, SiteUnreachable
 from podium.files import file_digest
 from podium.folders import STATE, YAML_NAME, Folder, packed, unpack
 from podium.models import Document, DocumentFile, DownloadFile, Export, Push
-from podium.site import Site
+from podium.site import BROKEN, Site
 from podium.transfers import CHUNK_BYTES, Progress, download
 from podium.uploads import uploaded
 
@@ -200,7 +200,7 @@ def fetch_export(
 ) -> tuple[Path, Export]:
     """Have the competition written as a zip and fetch it; returns its path and what the site says of it.
 
-    Raises `Refused` where the site could not write it.
+    Raises `Refused` where the site could not write it, and `SiteUnreachable` where it did not arrive.
     """
     answer = site.post(f"competitions/{slug}/bundle/", {"files": "all" if with_files else "keys"})
     export = Export.model_validate(answer)
@@ -215,11 +215,17 @@ def fetch_export(
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / Path(export.file_name).name
     part = target.with_name(f"{target.name}.part")
-    with bars(target.name) as progress, site.call("GET", export.url, stream=True) as sent, part.open("wb") as sink:
-        total = int(sent.headers.get("Content-Length") or 0)
-        for chunk in sent.iter_content(CHUNK_BYTES):
-            sink.write(chunk)
-            progress(sink.tell(), total)
+    try:
+        with bars(target.name) as progress, site.call("GET", export.url, stream=True) as sent, part.open("wb") as sink:
+            total = int(sent.headers.get("Content-Length") or 0)
+            for chunk in sent.iter_content(CHUNK_BYTES):
+                sink.write(chunk)
+                progress(sink.tell(), total)
+    except BROKEN as error:
+        part.unlink(missing_ok=True)
+        raise SiteUnreachable(
+            f"The connection broke before all of {target.name} had come. Export it again.", code="unreachable"
+        ) from error
     return part.replace(target), export
 
 

@@ -17,6 +17,8 @@ TIMEOUT_S: Final = (10.0, 60.0)  # to connect, and between two bytes
 LONGEST_PAUSE_S: Final = 15.0
 AWAY: Final = (502, 503, 504)
 LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "::1")
+# A connection that was not made, or broke in the middle of an answer.
+BROKEN: Final = (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError)
 
 
 class _Bearer(AuthBase):
@@ -92,7 +94,7 @@ class Site:
     def _once(self, method: str, url: str, options: dict[str, Any]) -> tuple[requests.Response | None, str]:
         try:
             return self._session.request(method, url, **{"timeout": TIMEOUT_S} | options), ""
-        except (requests.ConnectionError, requests.Timeout) as error:
+        except BROKEN as error:
             return None, _plain(error)
         except requests.RequestException as error:
             raise InvalidInput(f"{url}: {error}") from error
@@ -113,7 +115,10 @@ def checked_url(url: str) -> str:
 
     Raises `InvalidInput`, also where a token would travel unencrypted.
     """
-    parts = urlsplit(url if "://" in url else f"https://{url}")
+    try:
+        parts = urlsplit(url if "://" in url else f"https://{url}")
+    except ValueError:  # such as a bracket that is not closed
+        parts = urlsplit("")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise InvalidInput(f"{url!r} is not an address of a site; write it as https://podium.example.org.")
     if parts.scheme == "http" and parts.hostname not in LOCAL_HOSTS:

@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-import requests
 from filelock import FileLock
 
 from podium.errors import InvalidInput, PodiumError, SiteUnreachable
 from podium.files import file_digest
 from podium.models import DownloadFile
-from podium.site import TIMEOUT_S, Site
+from podium.site import BROKEN, TIMEOUT_S, Site
 
 CHUNK_BYTES: Final = 1024**2
 Progress = Callable[[int, int], None]  # bytes so far, bytes in all
@@ -76,7 +75,7 @@ def _fetch(site: Site, file: DownloadFile, part: Path, progress: Progress) -> No
             raise SiteUnreachable(
                 f"{file.file_name} stopped arriving after {have:,} bytes; what has come is kept.", code="unreachable"
             )
-        with contextlib.suppress(requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError):
+        with contextlib.suppress(*BROKEN):
             _fetch_from(site, file, part, have, progress)
         if part.is_file() and part.stat().st_size > have:
             last_byte_at = time.monotonic()

@@ -12,7 +12,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final, TypedDict
 
-import requests
 from pydantic import TypeAdapter
 
 from files.arguments import Parser
@@ -23,9 +22,20 @@ from files.bundles.schema import SLUG_PATTERN
 
 STARTERS: Final = Path(__file__).with_name("starters")
 POLL_S: Final = 1.0  # how often the site is asked how far it is
-POLL_TIMEOUT_S: Final = 10
-TOO_MANY_REQUESTS: Final = 429
-Send = Callable[[str, str, Path, str], int]  # site, token, zip and queue; the number of the import
+
+
+class ImportJob(TypedDict, total=False):
+    """An import as the site's API says it."""
+
+    state: str
+    step: str
+    url: str
+    detail: str
+    report: object
+
+
+AskImport = Callable[[], ImportJob]
+Send = Callable[[str, str, Path, str], AskImport]  # site, token, zip and queue; a call that asks how far the import is
 
 
 def main(
@@ -133,8 +143,9 @@ def _import(chosen: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory() as scratch:
         packed = _packed(chosen.file, Path(scratch))
         print(f"Sending {packed.stat().st_size:,} bytes", file=sys.stderr)
-        number = chosen.send(chosen.site, token, packed, chosen.queue)
-    return _print_result(chosen, _follow(f"{chosen.site.rstrip('/')}/api/v1/bundles/{number}/", token))
+        ask = chosen.send(chosen.site, token, packed, chosen.queue)
+    print("It was sent, and the site imports it.", file=sys.stderr)
+    return _print_result(chosen, _follow(ask))
 
 
 def _packed(source: Path, scratch: Path) -> Path:
@@ -149,16 +160,6 @@ def _packed(source: Path, scratch: Path) -> Path:
     return target
 
 
-class ImportJob(TypedDict, total=False):
-    """An import as the site's API says it."""
-
-    state: str
-    step: str
-    url: str
-    detail: str
-    report: object
-
-
 def _print_result(chosen: argparse.Namespace, job: ImportJob) -> int:
     """Print what became of an import."""
     is_made = job["state"] == "finished"
@@ -170,30 +171,14 @@ def _print_result(chosen: argparse.Namespace, job: ImportJob) -> int:
     return 0 if is_made else 1
 
 
-def _follow(url: str, token: str) -> ImportJob:
-    """Wait for the import's end, and print its progress. Raises `OSError` for a refusal of the site."""
+def _follow(ask: AskImport) -> ImportJob:
+    """Wait for the import's end, and print its progress. Raises what `ask` raises."""
     last = ""
     while True:
-        job = _import_state(url, token)
-        if job.get("state") in ("finished", "failed"):
+        job = ask()
+        if job["state"] in ("finished", "failed"):
             return job
-        if job.get("step", "") not in ("", last):
+        if job["step"] not in ("", last):
             last = job["step"]
             print(last, file=sys.stderr)
         time.sleep(POLL_S)
-
-
-def _import_state(url: str, token: str) -> ImportJob:
-    """The import's state; empty while the site is away, for it goes on. Raises `OSError` if refused."""
-    try:
-        answer = requests.get(url, headers={"Authorization": f"Bearer {token}"}, timeout=POLL_TIMEOUT_S)
-    except requests.RequestException:
-        return {}
-    try:
-        job: ImportJob = answer.json()
-    except ValueError:
-        job = {}
-    if 400 <= answer.status_code < 500 and answer.status_code != TOO_MANY_REQUESTS:
-        why = f"{answer.status_code}: {job.get('detail') or answer.reason}"
-        raise requests.HTTPError(f"The bundle was sent, but the site does not say what becomes of it. {why}")
-    return job

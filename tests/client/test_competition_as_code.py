@@ -12,18 +12,19 @@ from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
-import requests
+from django.db import connection
 
-from accounts.models import Scope
+from accounts.models import ApiToken, Scope
 from competitions.catalog.models import Competition, CompetitionOrganizer
 from competitions.resources.models import Upload
 from files.bundles import cli
 from podium.cli import main
 from podium.errors import SiteUnreachable
 from podium.folders import Folder
-from tests.client.conftest import make_token
+from tests.client.conftest import Proxy, make_token
 from tests.images import png_bytes
 from tests.scenario import Scenario
 
@@ -65,6 +66,9 @@ def test_a_bundle_is_imported_with_a_token_that_may_organize(
     site: Scenario, folder: Path, url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(cli, "POLL_S", 0.05)
+    netrc = folder.parent / "netrc"  # which requests would send in place of the token
+    netrc.write_text(f"machine {urlsplit(url).hostname} login ada password x")
+    monkeypatch.setenv("NETRC", str(netrc))
     token_file = folder.parent / "token"
     token_file.write_text(make_token(site.organizer, Scope.ORGANIZE))
     sent = ["bundle", "import", str(folder), "--site", url, "--token-file", str(token_file)]
@@ -72,23 +76,20 @@ def test_a_bundle_is_imported_with_a_token_that_may_organize(
     assert f"{url}/competitions/prices/" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("status", [401, 403, 404])
-def test_an_import_that_may_not_be_asked_for_is_not_asked_for_again(
-    monkeypatch: pytest.MonkeyPatch, status: int
+def test_an_import_that_may_not_be_asked_for_ends_with_3_and_is_asked_for_once(
+    site: Scenario, folder: Path, proxy: Proxy, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    bodies = [(429, b"{}"), (502, b"<html>"), (200, b'{"state": "running", "step": "Reading"}')]
-    bodies += [(status, b'{"detail": "Not with this token."}')]
-    answers = iter(bodies)
+    def revoke(method: str, path: str) -> None:
+        if method == "GET" and "/bundles/" in path:
+            ApiToken.objects.all().delete()
+            connection.close()  # of the proxy's thread
 
-    def answer(*arguments: Any, **options: Any) -> requests.Response:
-        response = requests.Response()
-        response.status_code, response._content = next(answers)
-        return response
-
-    monkeypatch.setattr(cli, "POLL_S", 0)
-    monkeypatch.setattr(requests, "get", answer)
-    with pytest.raises(OSError, match=f"{status}: Not with this token"):
-        cli._follow("https://podium.example.org/api/v1/bundles/1/", "token")
+    token_file = folder.parent / "token"
+    token_file.write_text(make_token(site.organizer, Scope.ORGANIZE))
+    proxy.fault = revoke
+    assert main(["bundle", "import", str(folder), "--site", proxy.url, "--token-file", str(token_file)]) == 3
+    assert "It was sent, and the site imports it." in capsys.readouterr().err
+    assert [method for method, path in proxy.calls if "/bundles/" in path] == ["POST", "GET"]
 
 
 def change_text(folder: Path, before: str, after: str) -> None:
@@ -251,6 +252,23 @@ def test_an_export_says_why_codabench_would_refuse_it(
         f"{site.competition.slug}-keys.zip",
         f"{site.competition.slug}.zip",
     ]
+
+
+def test_an_export_that_breaks_off_leaves_no_part_and_says_so(
+    site: Scenario,
+    folder: Path,
+    proxy: Proxy,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("PODIUM_SITE", proxy.url)
+    proxy.fault = lambda method, path: "cut" if path.endswith("/file/") else None
+    capsys.readouterr()
+    assert main(["competition", "export", site.competition.slug, "--to", str(tmp_path / "out"), "--json"]) == 4
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert (error["code"], error["exit_status"]) == ("unreachable", 4)
+    assert list((tmp_path / "out").iterdir()) == []
 
 
 def test_a_checkout_without_a_memory_goes_on_from_the_last_push(folder: Path) -> None:

@@ -220,6 +220,15 @@ def test_two_downloads_of_a_file_at_once_fetch_it_once(
     assert [path.name for path in tmp_path.glob(f"{file.file_name}*")] == [file.file_name]
 
 
+def test_an_answer_that_breaks_in_the_middle_is_asked_for_again(
+    site: Scenario, client: Client, proxy: Proxy, tmp_path: Path
+) -> None:
+    times = itertools.count()
+    proxy.fault = lambda method, path: "cut" if next(times) < 2 else None
+    assert client.competition(site.competition.slug).slug == site.competition.slug
+    assert len(proxy.calls) == 3
+
+
 def test_a_site_that_stays_away_is_told_after_the_patience(proxy: Proxy) -> None:
     proxy.fault = lambda method, path: "away"
     pauses: list[float] = []
@@ -247,7 +256,7 @@ def test_waiting_outlives_a_site_that_is_away_for_a_while(
     assert client.cancel(submission.id).status == "cancelled"
 
 
-@pytest.mark.parametrize("url", ["http://podium.example.org", "ftp://x", "https://", ""])
+@pytest.mark.parametrize("url", ["http://podium.example.org", "ftp://x", "https://", "", "https://[::1"])
 def test_an_address_that_would_give_the_token_away_or_is_none_is_refused(url: str) -> None:
     with pytest.raises(InvalidInput):
         checked_url(url)

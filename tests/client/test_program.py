@@ -11,7 +11,7 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from io import StringIO
 from pathlib import Path
@@ -92,6 +92,8 @@ def test_from_signing_in_to_the_leaderboard(
     assert "1\tLate Models\t0.25" in capsys.readouterr().out
     assert main(["leaderboard", slug, "--csv"]) == 0
     assert "Late Models" in capsys.readouterr().out
+    assert main(["leaderboard", slug, "--csv", "--json"]) == 2
+    assert "Give one of them" in json.loads(capsys.readouterr().out)["error"]["message"]
     assert main(["logs", str(number)]) == 0
     assert main(["team", "show", slug]) == 0
 
@@ -438,11 +440,43 @@ HARMLESS = "\ufffd]52;c;ZXZpbA==\ufffd\ufffd[2J\ufffd1A"
 
 def test_a_log_does_not_steer_the_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     log = answers.Log(run="a", stream="scoring", text=f"one\t{STEERING}\r\ntwo\rover it\n\nthree")
-    monkeypatch.setattr(submissions, "client", lambda profile: SimpleNamespace(logs=lambda number: [log]))
+    monkeypatch.setattr(submissions, "client", lambda profile: SimpleNamespace(logs=lambda *_, **__: [log]))
     assert main(["logs", "1"]) == 0
     assert capsys.readouterr().out == f"one\t{HARMLESS}\ntwo\nover it\n\nthree"
     assert main(["logs", "1", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)[0]["text"] == log.text
+
+
+def test_a_log_is_followed_to_its_end_over_a_new_attempt(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = "loading\nepoch 1\nepoch 2\nepo", "loading\nloss 0.5"
+
+    def site() -> SimpleNamespace:
+        """A site whose run is tried again after the first look, and has ended at the third."""
+        looks = iter([(False, first), (False, second + "9"), (True, second)])
+        now = {"text": ""}
+
+        def submission(number: int) -> SimpleNamespace:
+            is_final, now["text"] = next(looks)
+            return SimpleNamespace(is_final=is_final)
+
+        def logs(number: int, *, printed: Mapping[tuple[str, str], int] | None = None) -> list[answers.Log]:
+            have = (printed or {}).get(("a", "ingestion"), 0)
+            offset = have if have <= len(now["text"]) else 0
+            return [answers.Log(run="a", stream="ingestion", text=now["text"][offset:], offset=offset)]
+
+        return SimpleNamespace(submission=submission, logs=logs)
+
+    monkeypatch.setattr(submissions, "POLL_S", 0)
+    monkeypatch.setattr(submissions, "client", lambda profile: site())
+    assert main(["logs", "1", "--follow"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out == "loading\nepoch 1\nepoch 2\nloading\nloss 0.5", "what may be written over waits"
+    assert shown.err == "--- ingestion: a new attempt\n"
+    assert main(["logs", "1", "--follow", "--json"]) == 0
+    (log,) = json.loads(capsys.readouterr().out)
+    assert log["text"] == second, "only once it has ended"
 
 
 def test_a_refusal_does_not_steer_the_terminal(

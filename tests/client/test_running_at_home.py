@@ -90,6 +90,12 @@ def test_a_pipe_and_a_link_to_nothing_are_refused_and_named(tmp_path: Path) -> N
     (folder / "loop").symlink_to("loop")
     with pytest.raises(InvalidInput, match="kit/loop' is neither a file nor a folder"):
         packed(folder, tmp_path)
+    (folder / "loop").unlink()
+    Path(os.fsdecode(bytes(folder / "caf") + b"\xe9.py")).touch()
+    with pytest.raises(
+        InvalidInput, match=r"The name 'caf\\udce9.py' is not UTF-8, so it cannot be packed. Rename the file."
+    ):
+        packed(folder, tmp_path)
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from podium.commands.options import AsJson, PhaseName, Profile, Slug, client
+from podium.errors import InvalidInput
 from podium.models import Row
 from podium.output import printable_lines, write_json, write_table
 
@@ -23,6 +24,8 @@ def leaderboard(
     as_json: AsJson = False,
 ) -> None:
     """Show a leaderboard, best first."""
+    if csv and as_json:
+        raise InvalidInput("--csv and --json are two forms of the same board. Give one of them.")
     me = client(profile)
     if csv:
         text = me.leaderboard_csv(slug, phase=phase, board=board)

@@ -21,6 +21,7 @@ from podium.site import Site
 from podium.uploads import uploaded
 
 if TYPE_CHECKING:
+    from files.bundles.cli import AskImport, ImportJob
     from files.bundles.samples import Sample
     from scoring.tables.schema import SchemaDocument
 
@@ -59,11 +60,12 @@ def bundle(context: typer.Context) -> None:
     raise typer.Exit(main(context.args, prog="podium bundle", find_fault=sample_fault, send=send_bundle))
 
 
-def send_bundle(site_url: str, token: str, path: Path, queue: str) -> int:
-    """Send a bundle, in parts that go on after a break, for an import; returns the import's number."""
+def send_bundle(site_url: str, token: str, path: Path, queue: str) -> "AskImport":
+    """Send a bundle, in parts that go on after a break; returns a call that asks how far its import is."""
     site = Site(site_url, token)
     with transfer_bar(path.name) as progress, uploaded(site, path, progress) as key:
-        return int(site.post("bundles/", {"upload": key, "queue": queue})["id"])
+        number = int(site.post("bundles/", {"upload": key, "queue": queue})["id"])
+    return lambda: cast("ImportJob", site.get(f"bundles/{number}/"))
 
 
 def sample_fault(sample: "Sample") -> str:

@@ -14,7 +14,7 @@ app = typer.Typer()
 @app.command()
 def notifications(
     unread: Annotated[bool, typer.Option("--unread", help="Only what you have not read.")] = False,
-    mark_read: Annotated[bool, typer.Option("--mark-read", help="Mark all that is listed as read.")] = False,
+    mark_read: Annotated[bool, typer.Option("--mark-read", help="Mark them and all older ones as read.")] = False,
     most: Annotated[int, typer.Option("--most", min=1, help="How many at most.")] = 25,
     profile: Profile = "",
     as_json: AsJson = False,

@@ -11,7 +11,7 @@ import yaml
 
 from podium.client import Client
 from podium.commands.options import AsJson, Number, PhaseName, Profile, Slug, client, read_pairs
-from podium.commands.watching import watched
+from podium.commands.watching import new_logs, watched
 from podium.errors import InvalidInput
 from podium.files import packed
 from podium.models import Kind, Submission
@@ -190,14 +190,13 @@ def logs(
     while True:
         # Asked first, so that nothing printed before the end is missed.
         is_over = not follow or me.submission(number).is_final
-        streams = me.logs(number)
-        if as_json:
-            write_json(streams)
-            return
-        for log in streams:
-            key = (log.run, log.stream)
-            write_text(log.text[printed.get(key, 0) :], end="")
-            printed[key] = len(log.text)
+        if not as_json:
+            for log, is_anew in new_logs(me, number, printed, is_over=is_over):
+                if is_anew:
+                    say(f"--- {log.stream}: a new attempt")
+                write_text(log.text, end="")
+        elif is_over:
+            write_json(me.logs(number))
         if is_over:
             return
         time.sleep(POLL_S)

@@ -12,7 +12,7 @@ from rich.table import Column
 
 from podium.client import Client
 from podium.errors import SiteUnreachable
-from podium.models import Budget, Submission
+from podium.models import Budget, Log, Submission
 from podium.output import describe, printable, printable_lines, say
 
 POLL_S: Final = 2.0
@@ -150,28 +150,37 @@ class Watch:
             self._screen.line(words)
 
     def _show_logs(self, submission: Submission) -> None:
-        """Print what is new.
-
-        The last line of a running program may still be written over, so it waits for its end.
-        """
         if not any(run.started_at for run in submission.runs):
             return
-        for log in self._me.logs(submission.id, printed=self._printed):
-            key = log.run, log.stream
-            if log.offset == 0 and self._printed.get(key):
+        for log, is_anew in new_logs(self._me, submission.id, self._printed, is_over=submission.is_final):
+            if is_anew:
                 self._screen.line(f"--- {log.stream}: a new attempt")
-            text = log.text if submission.is_final else log.text[: log.text.rfind("\n") + 1]
-            if text and log.offset == 0:
+            if log.text and log.offset == 0:
                 self._screen.line(f"--- {log.stream}")
-            for line in text.splitlines():
+            for line in log.text.splitlines():
                 self._screen.line(printable(line))
-            self._printed[key] = log.offset + len(text)
 
     def _pause(self, use: Budget | None, pause_s: float) -> None:
         began_at = time.monotonic()
         while (passed_s := time.monotonic() - began_at) < pause_s:
             self._screen.budget(use, passed_s)
             self._sleep(min(TICK_S, pause_s - passed_s))
+
+
+def new_logs(
+    me: Client, number: int, printed: dict[tuple[str, str], int], *, is_over: bool
+) -> Iterator[tuple[Log, bool]]:
+    """The new text of each log, and True where a new attempt writes it.
+
+    `printed` has the characters that were printed, by run and stream, and is kept up. The last line of a running program may still be
+    written over, so it waits for its end.
+    """
+    for log in me.logs(number, printed=printed):
+        key = log.run, log.stream
+        text = log.text if is_over else log.text[: log.text.rfind("\n") + 1]
+        is_anew = log.offset == 0 and bool(printed.get(key))
+        printed[key] = log.offset + len(text)
+        yield log.model_copy(update={"text": text}), is_anew
 
 
 def _is_running(submission: Submission) -> bool:

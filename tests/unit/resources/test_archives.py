@@ -1,6 +1,7 @@
 """Zips that must not, or cannot, be unpacked."""
 
 import contextlib
+import errno
 import io
 import re
 import stat
@@ -15,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.refusals import InvalidFile
+from files import archives
 from files.archives import ArchiveLimits, check_zip
 from tests.scenario import zip_bytes
 from workers.agent.runs.archive import unpack
@@ -28,6 +30,24 @@ def refusal_code(path: Path, content: bytes) -> str:
         check_zip(path, limits=LIMITS, what="The submission 'x.zip'")
     assert refusal.value.detail.startswith("The submission 'x.zip'")
     return refusal.value.code
+
+
+def test_a_disk_that_fails_is_the_fault_of_no_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, reads = tmp_path / "x.zip", 0
+    path.write_bytes(zip_bytes({"a.txt": "hello"}))
+
+    class FailingFile(archives._BoundedFile):
+        def read(self, size: int | None = -1, /) -> bytes:
+            nonlocal reads
+            if (reads := reads - 1) < 0:
+                raise OSError(errno.EIO, "Input/output error")
+            return super().read(size)
+
+    monkeypatch.setattr(archives, "_BoundedFile", FailingFile)
+    for reads_before in range(5):  # the end, the directory, the member's header and its bytes
+        reads = reads_before
+        with pytest.raises(OSError, match="Input/output error"):
+            check_zip(path, limits=LIMITS, what="The submission 'x.zip'")
 
 
 def link(name: str) -> bytes:
