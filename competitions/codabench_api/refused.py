@@ -19,7 +19,7 @@ NOT_OFFERED: Final = RefusalKind(409, "not_offered", "{detail}")
 
 # By the reason why there is nothing behind them: the paths below /api/ of calls, by their names.
 REFUSED_CALLS: Final[dict[str, dict[str, str]]] = {
-    "Files are not grouped here: share a file under Files > Resources, by the person.": {
+    "Files are not grouped here: share a file under Host, Your files, by the person.": {
         "data-groups": "data_groups/",
         "data-group": "data_groups/<int:pk>/",
     },

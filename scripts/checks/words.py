@@ -120,6 +120,12 @@ def writes(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return any(isinstance(attribute, ast.Attribute) and attribute.attr in WRITES for attribute in called)
 
 
+def acts(function: ast.FunctionDef | ast.AsyncFunctionDef, path: Path) -> bool:
+    """True where the function answers nothing, or writes; tests are named by what they show."""
+    answers_nothing = isinstance(function.returns, ast.Constant) and function.returns.value is None
+    return answers_nothing or ("tests" not in path.parts and writes(function))
+
+
 def opaque_grammar(path: Path, tree: ast.Module) -> list[str]:
     """Docstrings with a poor first line, functions that act but are participles, names in `_of`."""
     faults = []
@@ -135,11 +141,9 @@ def opaque_grammar(path: Path, tree: ast.Module) -> list[str]:
         if len(first_line) > FIRST_LINE:
             faults.append((line, f"the docstring's first line has {len(first_line)} characters; at most {FIRST_LINE}"))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            acts = isinstance(node.returns, ast.Constant) and node.returns.value is None
-            acts |= "tests" not in path.parts and writes(node)
-            if acts and not node.decorator_list and PARTICIPLE.fullmatch(node.name):
+            if PARTICIPLE.fullmatch(node.name) and not node.decorator_list and acts(node, path):
                 faults.append((line, f"{node.name!r} does something: call it by a verb"))
-            if writes(node) and PREDICATE.fullmatch(node.name):
+            if PREDICATE.fullmatch(node.name) and writes(node):
                 faults.append((line, f"{node.name!r} asks and writes: part the two, or call it by a verb"))
             if node.name.endswith("_of"):
                 faults.append((line, f"{node.name!r} ends in '_of': call it by a noun"))

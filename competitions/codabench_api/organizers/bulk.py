@@ -30,7 +30,7 @@ TOO_MANY_AT_ONCE: Final = RefusalKind(
     409,
     "too_many",
     "These are {count:,} submissions, and at most {limit} are taken at once. Name fewer of them as `pks`, or "
-    "choose them in the admin under Submissions, which shows the cost first.",
+    "tick them under Submissions in the workspace, which shows the cost first.",
 )
 
 RESULTS_ARE_KEPT: Final = RefusalKind(

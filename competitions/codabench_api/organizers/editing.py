@@ -46,8 +46,8 @@ CHANGEABLE: Final = frozenset({*COMPETITION_FLAGS, *TEXTS, "registration_auto_ap
 NOT_DELETED: Final = RefusalKind(
     409,
     "not_deleted",
-    "Competitions are not deleted by a program. Unpublish it (POST toggle_publish), or delete it in the admin, which shows first "
-    "what would go.",
+    "Competitions are not deleted by a program. Unpublish it (POST toggle_publish), then delete it under Settings in the workspace, "
+    "as long as nobody has submitted.",
 )
 
 

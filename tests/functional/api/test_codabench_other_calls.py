@@ -386,6 +386,8 @@ def test_what_podium_keeps_is_refused_with_what_to_do_instead(site: Scenario) ->
         (script.get(f"{base}/toggle_public/"), "fact sheet"),
         (script.delete(f"{base}/soft_delete/"), "submission_leaderboard_connection"),
         (script.delete("/api/submissions/delete_many/"), "disqualify"),
+        (script.post("/api/submissions/re_run_many_submissions/", {"pks": list(range(1, 502))}), "in the workspace"),
+        (script.get("/api/data_groups/"), "Your files"),
     ]
     for answer, words in refusals:
         assert (answer.status_code, words in answer.json()["detail"]) == (409, True)

@@ -91,6 +91,16 @@ def test_what_looks_equal_is_told_apart_by_ten_digits_then_other_columns_then_ti
     assert [entry_rank(entry) for entry in Entry.objects.order_by(*Entry.IN_ORDER)] == [1, 2, 3, 4]
 
 
+def test_the_page_says_what_equal_scores_mean(site: Scenario, client: Client) -> None:
+    score_team(site, "first", 0.5)
+    address = f"/competitions/{site.competition.slug}/leaderboard/?phase={site.phase.slug}"
+    assert "equal scores share a rank." in " ".join(client.get(address).content.decode().split())
+    board_rebuild(ties_broken(site))
+    page = " ".join(client.get(address).content.decode().split())
+    assert "share a rank" not in page
+    assert "between equal scores the other columns decide, then who was earlier." in page
+
+
 def test_a_row_without_a_value_is_behind_those_that_have_one_and_a_hidden_column_orders_nothing(site: Scenario) -> None:
     board = ties_broken(site)
     for number, (name, f1) in enumerate([("none", None), ("low", 0.1), ("high", 0.9)]):

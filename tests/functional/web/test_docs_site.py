@@ -116,12 +116,33 @@ def anchors(page: str) -> set[str]:
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
+def test_readme_and_changelog_link_to_headings_that_are_there() -> None:
+    for name in ("README.md", "CHANGELOG.md"):
+        links = re.findall(r"\(docs/([\w-]+)\.md#([\w-]+)\)", (DOCS.parent / name).read_text())
+        assert links
+        assert [link for link in links if link[1] not in anchors(link[0])] == []
+
+
+def test_templates_link_to_pages_and_headings_that_are_there() -> None:
+    templates = "".join(path.read_text() for path in (DOCS.parent / "platform/templates").rglob("*.html"))
+    links = set(re.findall(r"'web:docs-page' '([\w-]+)/' %}(?:#([\w-]+))?", templates))
+    assert ("sealing-and-winners", "checks-of-winners-code") in links
+    assert [link for link in links if link[1] and link[1] not in anchors(link[0])] == []
+    assert [page for page, _ in links if not (DOCS / f"{page}.md").exists()] == []
+
+
 PROGRAMS = ("api:", "codabench:", "worker-", "launcher-")
 
 
 def test_every_page_has_its_place_in_the_docs_and_each_place_exists() -> None:
     names = [name for name, _ in named_patterns() if not name.startswith((*PROGRAMS, "^", "django."))]
     assert [name for name in names if help_target(name) is None] == []
+    exact = {
+        "web:team-webhooks": "participants#webhooks",
+        "web:finals": "participants#final-submissions",
+        "organize:discussion": "organizers#the-moderation-desk",
+    }
+    assert {name: help_target(name) for name in exact} == exact
     for target in filter(None, HELP):
         page, _, heading = target.partition("#")
         assert not heading or heading in anchors(page), target

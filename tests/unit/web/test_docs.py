@@ -7,11 +7,13 @@ import pytest
 import yaml
 from django.urls import resolve
 
+from competitions.catalog.models import Agents
 from competitions.submissions.states import REASONS, Blame, Reason, State
 from files.bundles import schema
 from files.bundles.schema import CompetitionSpec
 from scripts.docs.sources import DocsInvalid, add_navigation, stage_pages
 from workers.agent.runs.command import read_command
+from workers.protocol.images import PACKAGES, PYTHON
 from workers.sandbox.scores import read_scores
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
@@ -97,6 +99,17 @@ def test_the_page_on_programs_has_every_word_that_a_run_is_refused_by() -> None:
     assert unknown == set()
 
 
+def test_skill_and_docs_name_each_setting_for_agents() -> None:
+    for path in (DOCS.parent / "client/podium/SKILL.md", DOCS / "agents.md"):
+        assert [value for value in Agents.values if f"`{value}`" not in path.read_text()] == [], path
+
+
+def test_the_page_on_programs_has_the_packages_of_the_images() -> None:
+    text = (DOCS / "programs.md").read_text().split("\n| Placeholder |")[0]
+    assert [name for packages in PACKAGES.values() for name in packages if name not in text] == []
+    assert PYTHON in text
+
+
 def test_every_setting_and_every_metric_that_administrators_read_of_is_there_and_no_setting_is_left_out() -> None:
     text, site = (DOCS / "administrators.md").read_text(), DOCS.parent / "platform/config"
     settings = set(re.findall(r'"(PODIUM_[A-Z_]+)"', (site / "settings.py").read_text()))
@@ -105,6 +118,34 @@ def test_every_setting_and_every_metric_that_administrators_read_of_is_there_and
     assert settings <= named <= settings | stack
     metrics = set(re.findall(r'"(podium_[a-z_]+)"', (site / "metrics.py").read_text()))
     assert set(re.findall(r"podium_[a-z_]+", text)) <= metrics | {f"{name}_total" for name in metrics}
+
+
+AREAS = {  # the first part of a way through the pages -> where the others stand
+    "Host": "templates/organize/guided/start.html",
+    "Profile": "templates/accounts/*.html templates/web/people/*.html",
+    "Team": "templates/web/teams/*.html",
+    **dict.fromkeys(
+        ("Boards", "Data", "Organize", "Pages", "Phases", "Proposals", "Questions", "Settings"),
+        "templates/organize/**/*.html ../competitions/organize/workspace/settings.py ../competitions/catalog/models/sections/*.py",
+    ),
+}
+
+
+def test_every_way_through_the_pages_is_there() -> None:
+    """Ways are written as *Host > Your queues*."""
+    texts = {path.name: " ".join(path.read_text().split()) for path in DOCS.glob("*.md")}
+    ways = [
+        (name, [part.strip() for part in way.split(" > ")])
+        for name, text in texts.items()
+        for way in re.findall(r"\*([A-Z][^*|`]*? > [^*|`]+?)\*", text)
+    ]
+    assert len(ways) > 30
+    for name, (area, *parts) in ways:
+        assert area in AREAS, (name, area, parts)
+        files = [path for pattern in AREAS[area].split() for path in (DOCS.parent / "platform").glob(pattern)]
+        page = "\n".join(path.read_text() for path in files)
+        missing = [part for part in parts if not re.search(rf"[>}}\"\s]{re.escape(part)}[<\"{{]", page)]
+        assert missing == [], (name, area)
 
 
 def test_pictures_and_diagrams_follow_the_scheme_of_the_reader_and_names_of_files_become_links(tmp_path: Path) -> None:
