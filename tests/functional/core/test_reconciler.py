@@ -26,6 +26,9 @@ from competitions.leaderboards.rescoring import jobs as rescoring_jobs
 from competitions.leaderboards.rescoring import services as rescoring
 from competitions.notifications import mails
 from competitions.notifications.models import Delivery, Kind, Notification
+from competitions.resources import orphans
+from competitions.resources.models import StoredFile
+from competitions.resources.storage import store_bytes
 from competitions.runs.accounting import gpu_hours
 from competitions.runs.leases import retries
 from competitions.runs.models import Run
@@ -272,6 +275,11 @@ def score_proposal(site: Scenario) -> None:
     Proposal.objects.filter(pk=proposal.pk).update(state=Proposal.State.SCORING)
 
 
+def leave_file(site: Scenario) -> None:
+    file = store_bytes(f"of {site.competition}".encode())
+    StoredFile.objects.filter(pk=file.pk).update(unneeded_since=site.now - orphans.GRACE)
+
+
 def tell_somebody(site: Scenario, delivery: Delivery = Delivery.AT_ONCE) -> None:
     values = {"competition": site.competition, "kind": Kind.REVEAL, "event": "x", "subject": "x", "delivery": delivery}
     row = Notification.objects.create(user=site.member(), **values)
@@ -288,6 +296,7 @@ def tell_somebody(site: Scenario, delivery: Delivery = Delivery.AT_ONCE) -> None
         (sealing.reveals_notify, "_notify", reveal),
         (rescoring_jobs.proposals_carry_on, "_carry_on", score_proposal),
         (mails.notifications_mail, "_mail", tell_somebody),
+        (orphans.remove_orphans, "_remove", leave_file),
         (mails.digests_mail, "_mail", partial(tell_somebody, delivery=Delivery.DIGEST)),
         (publishing.publish_due, "_publish_planned", plan_publication),
         (notices.deadlines_notify, "_deadline_notify", end_soon),

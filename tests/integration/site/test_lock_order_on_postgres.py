@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
+from django.db import connection, transaction
 from django.urls import reverse
 
 from competitions.catalog import sealed_keys
-from competitions.catalog.models import Announcement, Competition, CompetitionOrganizer, Phase
+from competitions.catalog.models import Announcement, Competition, CompetitionOrganizer, Phase, Task
 from competitions.catalog.organizers import organizer_remove
 from competitions.catalog.services import phase_reveal
 from competitions.catalog.texts.announcements import announcement_save, announcement_withdraw
@@ -30,6 +34,7 @@ from competitions.runs import dispatch, services
 from competitions.runs.leases import reports
 from competitions.runs.models import Run, TeamTurn
 from competitions.runs.reruns import submission_repeat
+from competitions.runs.transitions import cancel_held
 from competitions.submissions import services as submissions
 from competitions.submissions.annotations import Annotations, annotations_edit
 from competitions.submissions.models import Submission
@@ -46,6 +51,7 @@ from tests.answers import read_result
 from tests.integration.site.test_races_on_postgres import meet, site
 from tests.permissions import user_client
 from tests.scenario import FILE_NAME, Scenario, lease, person, prediction_bytes
+from tests.waiting import wait_for
 
 __all__ = ["site"]
 
@@ -339,3 +345,42 @@ def test_two_organizers_who_disqualify_at_once_tell_the_team_once(
     )
     assert outcomes == {"True": 1, "False": 1}
     assert Submission.objects.get().disqualified_reason == "Copied."
+
+
+def waiting_for_locks(number: int) -> bool:
+    """True once so many connections wait for a row that another one has locked."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted AND pid IN (SELECT pid FROM pg_locks"
+            " JOIN pg_database ON pg_database.oid = database WHERE datname = current_database())"
+        )
+        return bool(cursor.fetchone()[0] >= number)
+
+
+def test_runs_are_asked_to_stop_while_their_submission_is_cancelled(site: Scenario) -> None:
+    """Both lock the runs by their numbers, wherever they lie in the table."""
+    program = site.phase.tasks.get().scoring_program
+    site.phase.tasks.add(Task.objects.create(competition=site.competition, name="Second", scoring_program=program))
+    submission = site.submit()
+    first, last = sorted((site.claim(), site.claim()), key=lambda run: run.pk)
+    Run.objects.filter(pk=first.pk).update(detail="It lies behind the other one now.")
+
+    def closing(act: Callable[[], object]) -> None:
+        try:
+            act()
+        finally:
+            connection.close()
+
+    acts: list[Callable[[], object]] = [
+        lambda: cancel_held(Run.objects.all(), now=site.now),
+        lambda: services.submission_cancel(submission=submission, actor="test", now=site.now),
+    ]
+    with ThreadPoolExecutor(2) as pool:
+        with transaction.atomic():
+            Run.objects.select_for_update().get(pk=last.pk)
+            begun = []
+            for number, act in enumerate(acts, start=1):
+                begun.append(pool.submit(closing, act))
+                wait_for(partial(waiting_for_locks, number), 30, "it waits for a run", every_s=0.01)
+        assert [each.exception(timeout=30) for each in begun] == [None, None]
+    assert not Run.objects.filter(cancel_requested_at=None).exists()
