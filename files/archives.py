@@ -4,7 +4,6 @@ The limits hold for what the archive *declares* and for what comes out of it, by
 cheap to read and bounded before it is parsed (`check_directory`); reading it through is for background processes (`check_zip`).
 """
 
-import errno
 import hashlib
 import io
 import lzma
@@ -17,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from files.refusals import InvalidFile
+from workers.protocol.files.host_faults import raise_host_fault
 from workers.protocol.texts import fault_text, first_fault, is_text_name
 
 CHUNK_BYTES = 1024 * 1024
@@ -34,8 +34,6 @@ DAMAGED = (
     RuntimeError,
     ValueError,
 )
-# Numbers of the errors that a damaged archive leads to: a place before its begin, and what bz2 raises, which has none.
-OF_ARCHIVES = (errno.EINVAL, None)
 MAX_NAME_BYTES = 255
 MAX_PATH_BYTES = 2048
 ENTRY_SIGNATURE = b"PK\x01\x02"
@@ -149,17 +147,10 @@ def _open(file: _BoundedFile, path: Path, what: str) -> zipfile.ZipFile:
             f"{what} has a member whose name says it is UTF-8 and is not. Rename the file with plain letters and pack it again.",
         ) from error
     except DAMAGED as error:
-        _raise_host_fault(error)
+        raise_host_fault(error)
         raise _not_a_zip(path, what) from error
     file.bounds = None
     return archive
-
-
-def _raise_host_fault(error: Exception) -> None:
-    """Raise the fault of this host behind an error, such as a disk that fails: no archive brings that about."""
-    for fault in (error, error.__context__):  # zipfile makes a BadZipFile of some
-        if isinstance(fault, OSError) and fault.errno not in OF_ARCHIVES:
-            raise fault
 
 
 def _checked_members(archive: zipfile.ZipFile, path: Path, limits: ArchiveLimits, what: str) -> list[zipfile.ZipInfo]:
@@ -279,7 +270,7 @@ def _read_through(archive: zipfile.ZipFile, members: list[zipfile.ZipInfo], limi
                         raise InvalidFile("zip_too_large", f"{what} unpacks to more than {most}.")
                     digest.update(chunk)
         except DAMAGED as error:
-            _raise_host_fault(error)
+            raise_host_fault(error)
             raise InvalidFile(
                 "zip_crc_error",
                 f"{what} is damaged: the member {member.filename!r} cannot be unpacked. Make the zip again.",

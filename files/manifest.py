@@ -17,7 +17,7 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, Literal, NotRequired, TypedDict, get_args
+from typing import Final, Literal, NotRequired, TextIO, TypedDict, get_args
 
 FORMAT: Final = "podium-commitment/2"
 EntryKey = Literal["submission", "team", "sha256", "received_at", "is_baseline", "scores"]
@@ -374,7 +374,7 @@ def main(
         if options.json:
             print(json.dumps({"error": {"code": "no_manifest", "message": str(error), "exit_status": 2}}))
         else:
-            print(f"podium verify: {error}", file=sys.stderr)
+            say(f"podium verify: {error}", file=sys.stderr)
         return 2
     _report(document, faults, as_json=options.json, has_digest=bool(options.digest))
     return 1 if faults else 0
@@ -392,18 +392,23 @@ def _report(document: Manifest, faults: list[str], *, as_json: bool, has_digest:
         print(json.dumps(answer, indent=1))
         return
     for fault in faults:
-        print(f"FAULT: {fault}")
-    print(f"Committed on {document['committed_at']}: {len(document['leaves'])} parts, digest {document['digest']}")
+        say(f"FAULT: {fault}")
+    say(f"Committed on {document['committed_at']}: {len(document['leaves'])} parts, digest {document['digest']}")
     for amendment in document["amendments"]:
         changed = ", ".join(changes_in_words(amendment["changes"])) or "no row"
-        print(f"Amendment {amendment['number']} on {amendment['made_at']}: {amendment['reason']}")
-        print(f"  changed: {changed}; digest {amendment['digest']}")
+        say(f"Amendment {amendment['number']} on {amendment['made_at']}: {amendment['reason']}")
+        say(f"  changed: {changed}; digest {amendment['digest']}")
     if not faults:
         rows = len(document["rows"])
         after = f" and {len(document['amendments'])} amendment(s)" if document["amendments"] else ""
-        print(f"OK: {rows} row{'s' if rows != 1 else ''}, rebuilt from the commitment{after}.")
+        say(f"OK: {rows} row{'s' if rows != 1 else ''}, rebuilt from the commitment{after}.")
     if not has_digest:
-        print("Compare it with the digest that was published at the close, or give that with --digest.")
+        say("Compare it with the digest that was published at the close, or give that with --digest.")
+
+
+def say(line: str, *, file: TextIO | None = None) -> None:
+    """Print one line with words of others, without what steers a terminal."""
+    print("".join(" " if char.isspace() else char if char.isprintable() else "\ufffd" for char in line), file=file)
 
 
 if __name__ == "__main__":  # one file that needs nothing but Python: anybody can read it, and run it by itself

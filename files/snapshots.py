@@ -13,7 +13,7 @@ from typing import Any, Final, TypedDict, cast
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from files.manifest import ManifestInvalid, canonical
+from files.manifest import ManifestInvalid, canonical, say
 
 FORMAT: Final = "podium-snapshot/1"
 NAMES: Final = frozenset({"url", "made_at", "key_url", "rows"})  # of a document, that every reader needs
@@ -95,11 +95,9 @@ def _report(snapshot: Mapping[str, Any], faults: list[str], *, as_json: bool) ->
         print(json.dumps({"ok": not faults, **{name: snapshot[name] for name in names}, "faults": faults}, indent=1))
         return
     for fault in faults:
-        print(f"FAULT: {fault}")
+        say(f"FAULT: {fault}")
     document = snapshot["document"]
-    print(
-        f"{document['url']}, made at {document['made_at']}: {len(document['rows'])} rows, digest {snapshot['digest']}"
-    )
-    print(f"Signed with the key {snapshot['public_key']}. Compare it with the one at {document['key_url']}")
+    say(f"{document['url']}, made at {document['made_at']}: {len(document['rows'])} rows, digest {snapshot['digest']}")
+    say(f"Signed with the key {snapshot['public_key']}. Compare it with the one at {document['key_url']}")
     if not faults:
-        print("OK: the document is the one that was signed.")
+        say("OK: the document is the one that was signed.")

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, PrivateAttr
+from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, PrivateAttr, ValidationError, model_validator
+
+from podium.errors import InvalidInput
 
 if TYPE_CHECKING:
     from podium.client import Client
@@ -16,6 +18,21 @@ EnvironmentKind = Literal["weights", "image"]
 
 class _Answer(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _read(cls, answer: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """Read an answer. Raises `InvalidInput` for that of another version, or of no site of Podium."""
+        try:
+            return handler(answer)
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(map(str, (cls.__name__, *first["loc"])))
+            raise InvalidInput(
+                f"The site's answer cannot be read: {place}: {first['msg']}. Is the site of another version than this client "
+                "(`podium --version`), or no site of Podium?",
+                code="no_podium",
+            ) from error
 
 
 class Phase(_Answer):

@@ -18,6 +18,7 @@ from podium.errors import InvalidInput
 from podium.files import cache_dir, packed
 from podium.models import DownloadFile
 from podium.transfers import download
+from workers.agent.host.gpus import GpuError
 from workers.errors import SandboxError
 from workers.local import LocalRun
 from workers.projection import Projection
@@ -116,7 +117,7 @@ def _run(client: Client, offer: SmokeOffer, brought: Brought, *, phase: str, cal
         if calibrate:
             measure(offer, cache_dir())
         return run_offer(offer, brought, files, cache_dir=cache_dir())
-    except (ValueError, SandboxError) as error:
+    except (ValueError, SandboxError, GpuError) as error:
         raise InvalidInput(str(error), code="cannot_run") from error
 
 

@@ -91,6 +91,10 @@ class Site:
             self._sleep(pause)
         raise SiteUnreachable(f"{self.url} cannot be reached: {why}", code="unreachable")
 
+    def pause(self, attempt: int) -> None:
+        """Wait before a call is made again, the longer the more often it was."""
+        self._sleep(_pause_s(None, attempt))
+
     def _once(self, method: str, url: str, options: dict[str, Any]) -> tuple[requests.Response | None, str]:
         try:
             return self._session.request(method, url, **{"timeout": TIMEOUT_S} | options), ""

@@ -69,7 +69,7 @@ def _alone(part: Path) -> Iterator[None]:
 
 def _fetch(site: Site, file: DownloadFile, part: Path, progress: Progress) -> None:
     """Fill `part`, however often the connection breaks within the site's patience without a byte arriving."""
-    last_byte_at = time.monotonic()
+    last_byte_at, fruitless = time.monotonic(), 0
     while (have := part.stat().st_size if part.is_file() else 0) < file.size_bytes:
         if time.monotonic() - last_byte_at > site.patience_s:
             raise SiteUnreachable(
@@ -78,7 +78,10 @@ def _fetch(site: Site, file: DownloadFile, part: Path, progress: Progress) -> No
         with contextlib.suppress(*BROKEN):
             _fetch_from(site, file, part, have, progress)
         if part.is_file() and part.stat().st_size > have:
-            last_byte_at = time.monotonic()
+            last_byte_at, fruitless = time.monotonic(), 0
+        else:
+            site.pause(fruitless)
+            fruitless += 1
     if not file.size_bytes:
         part.touch()
     if part.stat().st_size > file.size_bytes:

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from competitions.catalog.models import Competition
+from competitions.catalog import models as catalog
 from competitions.submissions.models import Submission
-from podium import Client, InvalidInput, PodiumError, SiteUnreachable, StillWaiting
+from podium import Client, Competition, InvalidInput, PodiumError, SiteUnreachable, StillWaiting
 from podium.cli import main
 from podium.files import file_digest
 from podium.site import Site, checked_url
@@ -141,7 +141,7 @@ def test_a_bundle_goes_on_after_ctrl_c_where_it_stopped(site: Scenario, proxy: P
     calls = Counter(call for call in proxy.calls if call[0] == "POST")
     assert calls == {("POST", "/api/v1/bundles/"): 1}, "no second upload was begun"
     assert Counter(method for method, _ in proxy.calls)["PATCH"] in (1, 2)
-    assert Competition.objects.filter(slug="small").exists()
+    assert catalog.Competition.objects.filter(slug="small").exists()
 
 
 @pytest.mark.parametrize("is_noticed_at_once", [True, False], ids=["by its time", "by its digest"])
@@ -187,8 +187,11 @@ def test_a_download_goes_on_where_it_broke_and_is_checked(
     file = file.model_copy(
         update={"url": f"/api/v1/competitions/{site.competition.slug}/phases/test-dev/files/starting_kit/"}
     )
+    pauses: list[float] = []
+    client.site._sleep = pauses.append
     target = client.download(file, tmp_path)
     assert target.stat().st_size == file.size_bytes
+    assert len(pauses) == 2, "none of its one chunk had come"
     assert [path.name for path in tmp_path.glob("*.part")] == []
     seen = len(proxy.calls)
     assert client.download(file, tmp_path) == target
@@ -265,6 +268,11 @@ def test_an_address_that_would_give_the_token_away_or_is_none_is_refused(url: st
 def test_a_server_that_is_no_site_of_podium_is_told(site: Scenario, url: str) -> None:
     with pytest.raises(InvalidInput, match="/ does not answer as a site of Podium does"):
         Site(url).get("/")
+    body = Site(url).get(f"competitions/{site.competition.slug}/")
+    del body["phases"][0]["slug"]
+    with pytest.raises(InvalidInput, match=r"Phase\.slug: Field required\. Is the site of another version") as refusal:
+        Competition.model_validate(body)
+    assert refusal.value.code == "no_podium"
 
 
 def test_a_token_is_sent_to_its_site_alone(url: str) -> None:

@@ -26,7 +26,9 @@ from tests.client.conftest import make_token
 from tests.scenario import CODE, Scenario, zip_bytes
 from tests.smoke import with_smoke_run
 from tests.unit.environments.archives import LAYER, docker_files, image_config, tar_bytes
+from workers.agent.host.gpus import GpuError, GpuSource
 from workers.projection import Interval, Projection
+from workers.protocol.hosts import Gpu
 from workers.protocol.results import Complete, Outcome
 from workers.protocol.smoke import WholeTime
 
@@ -273,11 +275,19 @@ def test_a_mirror_that_this_machine_cannot_use_is_said_in_one_sentence() -> None
 
 
 def test_a_machine_without_a_gpu_says_what_to_do(
-    signed_in: str, with_code: Phase, kit: Path, capsys: pytest.CaptureFixture[str]
+    signed_in: str, with_code: Phase, kit: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Phase.objects.filter(pk=with_code.pk).update(gpus=1)
     assert main(["run", signed_in, str(kit)]) == 2
     assert "podium submit --smoke" in capsys.readouterr().err
+
+    class LostGpus(GpuSource):
+        def devices(self) -> list[Gpu]:
+            raise GpuError("NVML cannot list the GPUs: GPU is lost")
+
+    monkeypatch.setattr("workers.local.find_gpus", LostGpus)
+    assert main(["run", signed_in, str(kit)]) == 2
+    assert capsys.readouterr().err == "podium: NVML cannot list the GPUs: GPU is lost [cannot_run]\n"
 
 
 def test_an_offer_names_no_worker_and_no_hidden_file(site: Scenario, signed_in: str, with_code: Phase) -> None:

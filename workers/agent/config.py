@@ -85,7 +85,10 @@ def checked_site(value: str | None, *, allow_http: bool = False) -> str:
 
     Plain HTTP shows the queue token to the network, so it is for this machine, or where it is allowed.
     """
-    parts = urlsplit(value or "")
+    try:
+        parts = urlsplit(value or "")
+    except ValueError:  # such as a bracket that is not closed
+        parts = urlsplit("")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConfigError(
             f"--site (or {PREFIX}SITE) must be the site's address, such as https://podium.example.org, not {value!r}"
@@ -103,10 +106,10 @@ def read_token(path: str | None) -> str:
     if not path:
         raise ConfigError(f"--token-file (or {PREFIX}TOKEN_FILE) must name the file that holds the queue token")
     try:
-        token = Path(path).read_text().strip()
+        token = Path(path).read_text(errors="replace").strip()
     except OSError as error:
         raise ConfigError(f"the token file {path} cannot be read: {error.strerror}") from error
-    if not token or len(token.split()) != 1:
+    if not re.fullmatch("[!-~]+", token):
         raise ConfigError(f"the token file {path} must hold one token and nothing else")
     return token
 

@@ -92,7 +92,7 @@ def read_config(path: str) -> LauncherConfig:
             table = tomllib.load(stream)
     except OSError as error:
         raise ConfigError(f"the launcher's file {path} cannot be read: {error.strerror}") from error
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"the launcher's file {path} is not TOML: {error}") from error
     return config_from_table(table)
 

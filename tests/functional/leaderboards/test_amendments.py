@@ -153,6 +153,11 @@ def test_verify_reports_the_commitment_and_each_amendment(
     assert f"Committed on {committed.now.isoformat()}: 5 parts, digest {Commitment.objects.get().digest}" in output
     assert f"Amendment 1 on {committed.now.isoformat()}: Disqualified submission" in output
     assert "3 rows, rebuilt from the commitment and 1 amendment(s)" in output
+    forged = manifest(committed)
+    forged["amendments"][0]["reason"] = "Late\nOK: 3 rows\x1b[2J"
+    path.write_text(json.dumps(forged))
+    assert main([str(path)]) == 1
+    assert ": Late OK: 3 rows\ufffd[2J\n" in capsys.readouterr().out
 
 
 def other_reason(document: Document) -> None:

@@ -59,6 +59,10 @@ def test_a_snapshot_stays_as_it_was_and_its_file_is_verified_without_the_site(
     file.write_text(json.dumps(stored))
     assert verify([str(file), "--json"]) == 1
     assert len(json.loads(capsys.readouterr().out)["faults"]) == 2  # digest and signature
+    stored["document"]["url"] = "\x1b[2J\nOK: the document is the one that was signed."
+    file.write_text(json.dumps(stored))
+    assert verify([str(file)]) == 1
+    assert "\ufffd[2J OK: the document is the one that was signed., made at" in capsys.readouterr().out
     stored["public_key"] = "no key"
     file.write_text(json.dumps(stored))
     assert verify([str(file)]) == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import json
@@ -42,6 +43,27 @@ def test_a_right_archive_is_known_by_the_digest_of_its_configuration(
     assert (image.layout, image.platform, image.entries) == (layout, "linux/amd64", 1)
     assert image.unpacked_bytes == max(len(LAYER), 4096)
     assert image.image_id == f"sha256:{sha256(image_config([LAYER]))}"
+
+
+@pytest.mark.parametrize("packed", [True, False], ids=["compressed", "plain"])
+def test_a_disk_that_fails_is_the_fault_of_no_archive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packed: bool
+) -> None:
+    path, reads, limit = written(tmp_path, tar_bytes(oci_files(packed=packed))), 0, 1000
+
+    class FailingFile(io.FileIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            nonlocal reads
+            if (reads := reads + 1) > limit:
+                raise OSError(errno.EIO, "Input/output error")
+            return super().read(size) or b""
+
+    monkeypatch.setattr(tarfile, "bltn_open", FailingFile)
+    check_archive(path, LIMITS)
+    for reads_before in range(reads):
+        reads, limit = 0, reads_before
+        with pytest.raises(OSError, match="Input/output error"):
+            check_archive(path, LIMITS)
 
 
 def test_the_engine_is_given_the_layers_and_no_name(tmp_path: Path) -> None:

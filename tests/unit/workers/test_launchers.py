@@ -130,6 +130,9 @@ def test_a_file_that_is_missing_or_no_toml_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("site = ")
     with pytest.raises(ConfigError, match="is not TOML"):
         read_config(str(tmp_path / "file"))
+    (tmp_path / "file").write_bytes('name = "é"'.encode("latin-1"))
+    with pytest.raises(ConfigError, match="is not TOML: 'utf-8' codec can't decode byte 0xe9"):
+        read_config(str(tmp_path / "file"))
 
 
 def test_the_file_of_the_docs_is_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

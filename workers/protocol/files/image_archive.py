@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from workers.protocol.files.host_faults import raise_host_fault
 from workers.protocol.files.image_layers import (
     CHUNK_BYTES,
     GZIP,
@@ -116,6 +117,7 @@ def _open(path: Path) -> Iterator[tarfile.TarFile]:
     try:
         archive = tarfile.open(path, "r:")  # noqa: SIM115  # entered below
     except (tarfile.TarError, OSError, ValueError) as error:
+        raise_host_fault(error)
         raise ImageArchiveInvalid("not_a_tar", f"The file is not a tar archive. {SAVE_AGAIN}") from error
     with archive:
         _read_members(archive, path.stat().st_size)
@@ -133,6 +135,7 @@ def _read_members(archive: tarfile.TarFile, end: int) -> None:
     except (tarfile.TarError, OSError, ValueError, OverflowError) as error:
         if isinstance(error, ImageArchiveInvalid):
             raise
+        raise_host_fault(error)
         raise ImageArchiveInvalid("damaged", f"The archive is damaged. {SAVE_AGAIN}") from error
 
 

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import IO, Any, Final, cast
 
+from workers.protocol.files.host_faults import raise_host_fault
+
 MAX_ENTRIES: Final = 300_000  # files and folders in all layers together
 ENTRY_BYTES: Final = 4096  # of a disk, that each of them takes at least
 MAX_RATIO: Final = 200  # unpacked : packed, of all layers together; programs and data reach 10
@@ -102,6 +104,7 @@ class LayerReader:
         except (OSError, EOFError, zlib.error, tarfile.TarError, ValueError, OverflowError, UnicodeError) as error:
             if isinstance(error, ImageArchiveInvalid):
                 raise
+            raise_host_fault(error)
             raise ImageArchiveInvalid("damaged", f"Layer {number} is damaged. {SAVE_AGAIN}") from error
         self._packed_bytes += packed.count
         self._content_bytes += content.count

@@ -143,13 +143,18 @@ def test_wrong_settings_end_the_start_with_what_is_wrong(tmp_path: Path, capsys:
 
 def test_each_setting_says_what_would_be_right(tmp_path: Path) -> None:
     (tmp_path / "two").write_text("a b")
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe")
+    (tmp_path / "letters").write_text("clé€")
     for call, words in (
         (lambda: checked_site(None), "https://"),
+        (lambda: checked_site("https://[::1"), "such as https://podium.example.org"),
         (lambda: checked_name("no spaces"), "letters"),
         (lambda: checked_choice("role", "boss", ("both", "scoring")), "both, scoring"),
         (lambda: checked_number("slots", "many", 1, low=0, high=9), "from 0 to 9"),
         (lambda: checked_number("slots", "10", 1, low=0, high=9), "from 0 to 9"),
         (lambda: read_token(str(tmp_path / "two")), "one token"),
+        (lambda: read_token(str(tmp_path / "bytes")), "one token"),
+        (lambda: read_token(str(tmp_path / "letters")), "one token"),
         (lambda: read_token(None), "--token-file"),
     ):
         with pytest.raises(ConfigError, match=words):
