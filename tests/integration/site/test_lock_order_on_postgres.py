@@ -43,7 +43,7 @@ from competitions.submissions.states import Kind, State
 from competitions.teams import merging
 from competitions.teams import services as teams
 from competitions.teams.links import link_accept, link_make
-from competitions.teams.models import Membership
+from competitions.teams.models import Membership, Registration
 from competitions.webhooks import services as webhooks
 from competitions.webhooks.models import Webhook
 from competitions.winners.models import Lane
@@ -301,6 +301,22 @@ def test_a_reply_counts_while_its_announcement_is_withdrawn(site: Scenario, monk
     )
     assert outcomes == {"accepted": 2}
     assert Topic.objects.values_list("reply_count", "is_shown").get() == (1, False)
+
+
+def test_nobody_is_admitted_by_registering_again_while_they_are_denied(
+    site: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    member = site.member()
+    registration = member.registrations.get()
+    Registration.objects.update(state=Registration.State.PENDING)
+    outcomes = meet(
+        monkeypatch,
+        (Registration.objects, "get_or_create"),
+        lambda: teams.register(user=member, competition=site.competition, rules_version=1, now=site.now),
+        lambda: teams.registration_decide(registration=registration, approve=False, by=site.organizer, now=site.now),
+    )
+    assert outcomes == {"registration_denied": 1, "accepted": 1}
+    assert Registration.objects.get().state == Registration.State.DENIED
 
 
 def test_of_two_organizers_who_go_at_once_one_stays(site: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
