@@ -90,7 +90,9 @@ def organizer_add(*, competition: Competition, person: str, by: User) -> Competi
 def organizer_remove(*, organizer: CompetitionOrganizer) -> None:
     """Let an organizer go. Raises `LAST_ORGANIZER`, or `OWNS_THE_QUEUE`: workers of theirs would read on."""
     competition = (
-        Competition.objects.select_for_update(of=("self",)).select_related("queue").get(pk=organizer.competition_id)
+        Competition.objects.select_for_update(of=("self",), no_key=True)
+        .select_related("queue")
+        .get(pk=organizer.competition_id)
     )
     if competition.queue.owner_id == organizer.user_id:
         raise OWNS_THE_QUEUE(organizer=organizer, queue=competition.queue.name)

@@ -44,7 +44,9 @@ def sealed_keys_record(*, phase: Phase, now: datetime, columns: Sequence[ScoreCo
 def _record(phase: Phase, missing: set[tuple[int, str]], now: datetime) -> None:
     """Write the keys and mark their boards. Locks: the phase, then its boards in order."""
     Phase.objects.select_for_update(no_key=True).get(pk=phase.pk)
-    boards = Leaderboard.objects.select_for_update(of=("self",)).filter(pk__in={board for board, _ in missing})
+    boards = Leaderboard.objects.select_for_update(of=("self",), no_key=True).filter(
+        pk__in={board for board, _ in missing}
+    )
     locked = list(boards.order_by("pk").values_list("pk", flat=True))
     Leaderboard.objects.filter(pk__in=locked, has_sealed_keys=False).update(has_sealed_keys=True)
     SealedKey.objects.bulk_create(

@@ -80,7 +80,7 @@ def phase_reveal(*, phase: Phase, now: datetime, before_the_end: bool = False) -
 
     Raises `NOT_SEALED`, or `StillOpen` unless `before_the_end` says that this is meant; then nothing is changed.
     """
-    locked = Phase.objects.select_for_update().get(pk=phase.pk)
+    locked = Phase.objects.select_for_update(no_key=True).get(pk=phase.pk)
     if not locked.holds_sealed_scores:
         raise NOT_SEALED(phase=locked)
     if not before_the_end and not locked.is_settled(now):

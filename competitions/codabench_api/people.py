@@ -66,7 +66,7 @@ def sign_in(*, username: str, password: str, address: str, now: datetime) -> str
 @transaction.atomic
 def _token(user: User, now: datetime) -> str:
     """The token of former sign-ins, with the scopes that the account may have now; else another one."""
-    User.objects.select_for_update().get(pk=user.pk)  # two scripts that start at once get the same one
+    User.objects.select_for_update(no_key=True).get(pk=user.pk)  # two scripts that start at once get the same one
     organizes = may_host(user) or Competition.objects.managed_by(user).exists()
     organizes = organizes and not lacks_second_factor(user, organizes=True)
     scopes = [scope for scope in Scope.values if scope != Scope.ORGANIZE or organizes]

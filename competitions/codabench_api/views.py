@@ -370,6 +370,12 @@ class Rerun(RepeatsView):
         return Response({"id": rerun.pk}, status=201)
 
 
+def _usable_tasks(view: RobotView) -> QuerySet[Task]:
+    """Tasks that the asker may use as an organizer; none by a token that may not organize."""
+    user = view.person()
+    return Task.objects.none() if view.as_member else Task.objects.usable_by(user).select_related(*shapes.TASK_PARTS)
+
+
 class Tasks(RobotView):
     """The tasks that the asker may use, in pages."""
 
@@ -386,7 +392,7 @@ class Tasks(RobotView):
 
     def get(self, request: Request) -> Response:
         user = self.person()
-        tasks = Task.objects.usable_by(user).select_related(*shapes.TASK_PARTS).prefetch_related("shared_with")
+        tasks = _usable_tasks(self).prefetch_related("shared_with")
         if self.query_flag("public") is False:
             shared = Q(pk__in=user.shared_tasks.values("pk"))
             tasks = tasks.filter(shared | Q(pk__in=Task.objects.readable_by(user).values("pk")))
@@ -399,7 +405,7 @@ class TaskView(ShownView):
     """One task that the asker may use."""
 
     def task(self, pk: int) -> Task:
-        return get_object_or_404(Task.objects.usable_by(self.person()).select_related(*shapes.TASK_PARTS), pk=pk)
+        return get_object_or_404(_usable_tasks(self), pk=pk)
 
     def refuse(self, pk: int) -> NoReturn:
         raise MANAGED_ELSEWHERE(what="Tasks are changed", where=reverse("api:task", args=[self.task(pk).key]))

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from competitions.catalog.models import Announcement, Competition
 from competitions.discussions.models import MAX_POST, MAX_TITLE, Post, Topic
-from competitions.discussions.services import index_words, topic_show
+from competitions.discussions.services import index_words, lock_topic, topic_show
 
 
 def announcement_discuss(sender: type[Announcement], announcement: Announcement, **kwargs: Any) -> None:
@@ -46,5 +46,6 @@ def announcement_hide(sender: type[Announcement], announcement: Announcement, **
 
 
 def _set_removed(topic: Topic, removed_at: datetime | None) -> None:
+    topic = lock_topic(topic)  # replies are counted meanwhile
     topic.removed_at = removed_at
     topic_show(topic)

@@ -152,7 +152,7 @@ def board_amend(*, board: Leaderboard, reason: str, now: datetime) -> Amendment:
     """
     if not printable(reason).strip():
         raise AMENDMENT_REASON_MISSING()
-    locked = Leaderboard.objects.select_for_update(of=("self",)).get(pk=board.pk)
+    locked = Leaderboard.objects.select_for_update(of=("self",), no_key=True).get(pk=board.pk)
     commitment = Commitment.objects.select_related("leaderboard__phase__competition").get(leaderboard=locked)
     changes = unexplained(commitment)
     if not changes:
@@ -163,7 +163,7 @@ def board_amend(*, board: Leaderboard, reason: str, now: datetime) -> Amendment:
 @transaction.atomic
 def decision_publish(*, board: Leaderboard, reason: str, now: datetime) -> None:
     """Publish a decision that changes no row, such as a winner not confirmed, if there is a commitment."""
-    Leaderboard.objects.select_for_update(of=("self",)).get(pk=board.pk)
+    Leaderboard.objects.select_for_update(of=("self",), no_key=True).get(pk=board.pk)
     for commitment in Commitment.objects.filter(leaderboard=board):
         _publish(commitment, {}, reason=reason, now=now)
 

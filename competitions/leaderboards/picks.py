@@ -188,6 +188,6 @@ def _require_usable(board: Leaderboard, submission: Submission) -> None:
 
 
 def _refresh(board: Leaderboard, team: Team, now: datetime) -> None:
-    locked = Leaderboard.objects.select_for_update(of=("self",)).select_related("phase").get(pk=board.pk)
+    locked = Leaderboard.objects.select_for_update(of=("self",), no_key=True).select_related("phase").get(pk=board.pk)
     with noting_removed([locked], team, now=now):
         entries_refresh(locked, team)

@@ -69,7 +69,11 @@ def board_commit(*, board: Leaderboard, now: datetime) -> Commitment:
     A freeze ends here: the commitment covers what the reveal will show. Raises `NOT_CLOSED_YET`, `StillScoring` or
     `ALREADY_COMMITTED`; then nothing is committed.
     """
-    locked = Leaderboard.objects.select_for_update(of=("self",)).select_related("phase__competition").get(pk=board.pk)
+    locked = (
+        Leaderboard.objects.select_for_update(of=("self",), no_key=True)
+        .select_related("phase__competition")
+        .get(pk=board.pk)
+    )
     phase = locked.phase
     if not phase.is_settled(now):
         raise NOT_CLOSED_YET(phase=phase)
@@ -133,7 +137,7 @@ def commit_closed_boards(*, now: datetime) -> int:
 @transaction.atomic
 def _commit_once(board: Leaderboard, *, now: datetime) -> bool:
     """Two reconcilers at once make one commitment: the second finds it under the board's lock."""
-    Leaderboard.objects.select_for_update().get(pk=board.pk)
+    Leaderboard.objects.select_for_update(no_key=True).get(pk=board.pk)
     if Commitment.objects.filter(leaderboard=board).exists():
         return False
     board_commit(board=board, now=now)
@@ -179,7 +183,7 @@ def reveal_planned(*, now: datetime) -> int:
 
 @transaction.atomic
 def _reveal_due(phase: Phase, *, now: datetime) -> bool:
-    locked = Phase.objects.select_for_update().get(pk=phase.pk)
+    locked = Phase.objects.select_for_update(no_key=True).get(pk=phase.pk)
     if locked.revealed_at is not None or not locked.holds_sealed_scores or unscored(locked):
         return False
     try:
@@ -195,7 +199,10 @@ def _reveal_due(phase: Phase, *, now: datetime) -> bool:
 def boards_follow_reveal(sender: type[Phase], phase: Phase, **kwargs: Any) -> None:
     """Receiver of `phase_revealed`: commit where missing, update frozen boards, show each shake-up."""
     boards = (
-        Leaderboard.objects.select_for_update(of=("self",)).filter(phase=phase).select_related("phase").order_by("pk")
+        Leaderboard.objects.select_for_update(of=("self",), no_key=True)
+        .filter(phase=phase)
+        .select_related("phase")
+        .order_by("pk")
     )
     _commit_what_is_not(phase, list(boards))
     for board in boards:
@@ -247,11 +254,11 @@ def reveals_notify(*, now: datetime) -> int:
     unannounced = Phase.objects.filter(reveal_told_at=None, revealed_at__gt=now - TOO_LATE_AFTER).select_related(
         "competition"
     )
-    return sum(_notify(phase, now) for phase in unannounced)
+    return sum(run_guarded("reveals_told", partial(_notify, phase), now=now) for phase in unannounced)
 
 
 @transaction.atomic
-def _notify(phase: Phase, now: datetime) -> int:
+def _notify(phase: Phase, *, now: datetime) -> int:
     """The phase is marked first, so that of two reconcilers one tells."""
     if not Phase.objects.filter(pk=phase.pk, reveal_told_at=None).update(reveal_told_at=now):
         return 0

@@ -40,7 +40,11 @@ BATCH: Final = 2000
 
 def boards_locked(*phases: int) -> list[Leaderboard]:
     """Lock and return the boards of these phases, in order of their key, so that updates take turns."""
-    locked = Leaderboard.objects.select_for_update(of=("self",)).filter(phase__in=phases).select_related("phase")
+    locked = (
+        Leaderboard.objects.select_for_update(of=("self",), no_key=True)
+        .filter(phase__in=phases)
+        .select_related("phase")
+    )
     return list(locked.prefetch_related("columns").order_by("pk"))
 
 
@@ -64,11 +68,14 @@ def board_follow(
 def boards_follow_decision(
     sender: type[Submission], submissions: Sequence[Submission], reason: str, now: datetime, **kwargs: Any
 ) -> None:
-    """Receiver of `standing_changed`: one team's submissions to one phase count no longer, or again."""
-    boards = boards_locked(submissions[0].phase_id)
-    team = submissions[0].team
+    """Receiver of `standing_changed`: one team's submissions count no longer, or again."""
+    by_phase: dict[int, list[Submission]] = {}
+    for submission in submissions:
+        by_phase.setdefault(submission.phase_id, []).append(submission)
+    boards, team = boards_locked(*by_phase), submissions[0].team
     with amending(boards, team, reason=reason, now=now), noting_removed(boards, team, reason=reason, now=now):
-        _follow(boards, submissions)
+        for phase, group in by_phase.items():
+            _follow([board for board in boards if board.phase_id == phase], group)
 
 
 def _follow(boards: Sequence[Leaderboard], submissions: Sequence[Submission]) -> None:
@@ -87,7 +94,7 @@ def boards_follow_team(sender: type[Team], team: Team, **kwargs: Any) -> None:
     boards = Leaderboard.objects.filter(
         Q(pk__in=rows.values("leaderboard")) | Q(phase__in=columns.values("submission__phase"))
     )
-    for board in boards.select_for_update(of=("self",)).select_related("phase").order_by("pk"):
+    for board in boards.select_for_update(of=("self",), no_key=True).select_related("phase").order_by("pk"):
         if Entry.objects.filter(leaderboard=board, team=team).exclude(is_baseline=team.is_baseline).exists():
             milestones_rebuild(board)
         entries_refresh(board, team)
@@ -244,7 +251,7 @@ def boards_follow_questions(
 ) -> None:
     """Receiver of `questions_changed`: answers come on the boards of the competition, or leave them."""
     boards = Leaderboard.objects.filter(phase__competition=competition)
-    for board in boards.select_for_update(of=("self",)).select_related("phase").order_by("pk"):
+    for board in boards.select_for_update(of=("self",), no_key=True).select_related("phase").order_by("pk"):
         if not is_shown_alone:
             _answers_rewrite(board)
         version_raise(board)
@@ -273,7 +280,7 @@ def board_rebuild(board: Leaderboard) -> None:
     ).select_related("team")
     if finished.exists():  # before the board's lock, because it takes those of others
         sealed_keys_record(phase=Phase.objects.get(pk=board.phase_id), now=timezone.now())
-    locked = Leaderboard.objects.select_for_update(of=("self",)).select_related("phase").get(pk=board.pk)
+    locked = Leaderboard.objects.select_for_update(of=("self",), no_key=True).select_related("phase").get(pk=board.pk)
     columns, facts = list(locked.columns.all()), fact_columns(locked.phase)
     Score.objects.filter(leaderboard=locked).delete()
     submissions = finished.prefetch_related("runs").order_by("pk").iterator(BATCH)
@@ -286,13 +293,13 @@ def board_rebuild(board: Leaderboard) -> None:
 @transaction.atomic
 def board_touch(board: Leaderboard) -> None:
     """Invalidate the board's cached pages after a change of anything but its rows."""
-    version_raise(Leaderboard.objects.select_for_update(of=("self",)).get(pk=board.pk))
+    version_raise(Leaderboard.objects.select_for_update(of=("self",), no_key=True).get(pk=board.pk))
 
 
 @transaction.atomic
 def board_freeze(*, board: Leaderboard, at: datetime | None) -> None:
     """Keep what is received from `at` on off the board; None shows everything again."""
-    locked = Leaderboard.objects.select_for_update(of=("self",)).select_related("phase").get(pk=board.pk)
+    locked = Leaderboard.objects.select_for_update(of=("self",), no_key=True).select_related("phase").get(pk=board.pk)
     locked.freeze_at = at
     locked.save(update_fields=["freeze_at"])
     rows_rebuild(locked)
@@ -316,7 +323,7 @@ def boards_follow_merge(sender: type[Team], team: Team, absorbed: Team, **kwargs
     The absorbed team's rows are removed.
     """
     boards = Leaderboard.objects.filter(phase__competition=team.competition_id)
-    locked = list(boards.select_for_update(of=("self",)).select_related("phase").order_by("pk"))
+    locked = list(boards.select_for_update(of=("self",), no_key=True).select_related("phase").order_by("pk"))
     for board in locked:
         Score.objects.filter(leaderboard=board, team=absorbed).update(team=team)
         Entry.objects.filter(leaderboard=board, team=absorbed).delete()

@@ -48,7 +48,11 @@ def snapshot_request(*, board: Leaderboard, by: User, now: datetime) -> Snapshot
 
     Raises `SNAPSHOT_REFUSED` for a board that not everybody may see, for an empty one, and beyond 200.
     """
-    locked = Leaderboard.objects.select_for_update(of=("self",)).select_related("phase__competition").get(pk=board.pk)
+    locked = (
+        Leaderboard.objects.select_for_update(of=("self",), no_key=True)
+        .select_related("phase__competition")
+        .get(pk=board.pk)
+    )
     if not _is_public(locked, now):
         raise SNAPSHOT_REFUSED(board=locked, why="not everybody may see it yet")
     if not locked.entry_count:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 
 from django.conf import settings
@@ -17,6 +18,7 @@ from accounts.models import User
 from competitions.catalog.models import Competition
 from competitions.notifications.models import Delivery, Kind, Notification, NotificationPreference
 from competitions.notifications.services import details, preferences_set
+from core.reconciler import run_guarded
 
 DIGEST_HOUR: Final = 6  # UTC
 MOST_A_ROUND: Final = 500  # the reconciler has other things to do; the next round goes on
@@ -67,7 +69,7 @@ def notifications_mail(*, now: datetime) -> int:
     """For the reconciler: mail what is to be mailed at once; returns how many mails."""
     due = Notification.objects.filter(delivery=Delivery.AT_ONCE, mailed_at=None).order_by("created_at")
     numbers = due.values_list("pk", flat=True)[:MOST_A_ROUND]
-    return sum(_mail(due.filter(pk=pk), now) for pk in list(numbers))
+    return sum(run_guarded("notifications_mailed", partial(_mail, due.filter(pk=pk)), now=now) for pk in list(numbers))
 
 
 def digests_mail(*, now: datetime) -> int:
@@ -76,7 +78,7 @@ def digests_mail(*, now: datetime) -> int:
         delivery=Delivery.DIGEST, mailed_at=None, read_at=None, created_at__lt=_digest_at(now)
     )
     people = due.order_by().values_list("user", flat=True).distinct()[:MOST_A_ROUND]
-    return sum(_mail(due.filter(user=pk), now) for pk in list(people))
+    return sum(run_guarded("digests_mailed", partial(_mail, due.filter(user=pk)), now=now) for pk in list(people))
 
 
 def _digest_at(now: datetime) -> datetime:
@@ -86,7 +88,7 @@ def _digest_at(now: datetime) -> datetime:
 
 
 @transaction.atomic
-def _mail(due: QuerySet[Notification], now: datetime) -> int:
+def _mail(due: QuerySet[Notification], *, now: datetime) -> int:
     """Mail these to one person, once: rows are locked and marked in one transaction with the mail."""
     rows = list(due.select_for_update(of=("self",)).select_related("user", "competition").order_by("pk"))
     Notification.objects.filter(pk__in=[row.pk for row in rows]).update(mailed_at=now)

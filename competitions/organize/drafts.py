@@ -38,7 +38,7 @@ Answers = Mapping[str, Sequence[str]]
 def draft_begin(*, owner: User, start: CompetitionDraft.Start, now: datetime) -> CompetitionDraft:
     """A new draft. Raises `HostsOnly` or `TOO_MANY_DRAFTS`."""
     require_host(owner)
-    User.objects.select_for_update().get(pk=owner.pk)  # those that begin at once take turns
+    User.objects.select_for_update(no_key=True).get(pk=owner.pk)  # those that begin at once take turns
     if CompetitionDraft.objects.filter(owner=owner).count() >= MAX_DRAFTS:
         raise TOO_MANY_DRAFTS(limit=MAX_DRAFTS)
     return CompetitionDraft.objects.create(owner=owner, start=start, created_at=now, changed_at=now)

@@ -32,7 +32,7 @@ def host_request(*, user: User, purpose: str, now: datetime) -> HostRequest:
     """Ask to host, and tell the administrators. Raises `REQUESTS_CLOSED` or `REQUEST_OPEN`."""
     if not may_ask(user):
         raise REQUESTS_CLOSED()
-    User.objects.select_for_update().get(pk=user.pk)  # two requests at once take turns
+    User.objects.select_for_update(no_key=True).get(pk=user.pk)  # two requests at once take turns
     if HostRequest.objects.filter(user=user, state=HostRequest.State.OPEN).exists():
         raise REQUEST_OPEN()
     open_request = HostRequest.objects.create(user=user, purpose=purpose, created_at=now)

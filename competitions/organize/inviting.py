@@ -92,7 +92,7 @@ def invitations_to(user: User) -> QuerySet[OrganizerInvitation]:
 def invitation_accept(*, invitation: OrganizerInvitation, by: User) -> Competition:
     """Organize the competition from now on. Raises `NO_LONGER_ASKED`, also once who invited was removed."""
     # As `organizer_remove`, after which the invitation is gone.
-    competition = Competition.objects.select_for_update(of=("self",)).get(pk=invitation.competition_id)
+    competition = Competition.objects.select_for_update(of=("self",), no_key=True).get(pk=invitation.competition_id)
     waiting = invitations_to(by).filter(competition=competition)
     if not waiting.filter(pk=invitation.pk).exists():
         raise NO_LONGER_ASKED()

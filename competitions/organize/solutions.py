@@ -49,7 +49,7 @@ def solution_upload(*, task: Task, upload: Upload, by: User, now: datetime) -> N
 
     Raises `UploadIncomplete`, `StorageQuotaUsed`, `InvalidFile` or `WRONG_KIND_OF_FILE`.
     """
-    locked = Task.objects.select_for_update(of=("self",)).get(pk=task.pk)
+    locked = Task.objects.select_for_update(of=("self",), no_key=True).get(pk=task.pk)
     stored = check_upload(Resource.Kind.SOLUTION, upload, by)
     require_ending(upload.file_name, TABLES)
     solution_leave(task=locked, now=now)
@@ -113,7 +113,7 @@ def solution_use(*, competition: Competition, task: Task, by: User, confirmed: s
 
     Raises `FILE_CHANGED_ELSEWHERE` where something else is there than when it was confirmed, or `StorageQuotaUsed`.
     """
-    locked = Task.objects.select_for_update(of=("self",)).get(pk=task.pk)
+    locked = Task.objects.select_for_update(of=("self",), no_key=True).get(pk=task.pk)
     slot = solution_slot(locked)
     rows = NewSolution.objects.select_for_update(of=("self",)).select_related(
         "task__competition", "task__reference_data", "reference", "compared_with"

@@ -128,6 +128,9 @@ def account_delete(pk: int, *, now: datetime) -> int:
         return 0
     # Before boards, and before it is decided: nobody joins a team meanwhile whose captain is about to go.
     list(Team.objects.select_for_update(of=("self",), no_key=True).filter(memberships__user=user).order_by("pk"))
+    # As `organizer_remove`: of two organizers who go at once, the second is the only one.
+    organized = Competition.objects.select_for_update(of=("self",), no_key=True).filter(organizers=user)
+    list(organized.order_by("pk"))
     if sentences := obstacles(user):
         _hold_up(deletion, sentences, now)
         return 0
@@ -158,12 +161,12 @@ def _hold_up(deletion: AccountDeletion, sentences: list[str], now: datetime) -> 
 
 
 def _remove_from_discussions(user: User) -> None:
-    """Posts stay, as their topics would make no sense without them."""
-    for model in (Post, Topic, PostImage):
-        model._default_manager.filter(author=user).update(author=None)
-    PostRevision.objects.filter(replaced_by=user).update(replaced_by=None)
+    """Posts stay, as their topics would make no sense without them. Locks: the writer, topics, posts."""
     for own in (Subscription, Writer, Notification, NotificationPreference):
         own._default_manager.filter(user=user).delete()
+    for model in (Topic, Post, PostImage):
+        model._default_manager.filter(author=user).update(author=None)
+    PostRevision.objects.filter(replaced_by=user).update(replaced_by=None)
 
 
 def _remove_from_teams(user: User) -> None:

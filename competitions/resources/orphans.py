@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +24,7 @@ from competitions.resources.models import RemovalGuard, StoredFile, Upload, poin
 from competitions.resources.stores import object_store
 from competitions.resources.stores.base import StoredObject
 from core.background.rows import claim
+from core.reconciler import run_guarded
 from core.refusals import RefusalKind
 
 log = structlog.get_logger(__name__)
@@ -45,7 +47,7 @@ def remove_orphans(*, now: datetime) -> int:
     marked.filter(_pointed_at()).update(unneeded_since=None)
     mark_unneeded(StoredFile.objects.filter(unneeded_since=None), now=now)
     due = marked.filter(unneeded_since__lte=now - GRACE).order_by("unneeded_since")[:BATCH]
-    return sum(_remove(file, now - GRACE) for file in list(due))
+    return sum(run_guarded("files_removed", partial(_remove, file), now=now) for file in list(due))
 
 
 def mark_unneeded(files: QuerySet[StoredFile], *, now: datetime, limit: int = BATCH) -> int:
@@ -76,9 +78,9 @@ def _pointed_at() -> Q:
     return condition
 
 
-def _remove(file: StoredFile, marked_before: datetime) -> bool:
+def _remove(file: StoredFile, *, now: datetime) -> bool:
     with transaction.atomic():
-        marked = StoredFile.objects.select_for_update().filter(pk=file.pk, unneeded_since__lte=marked_before)
+        marked = StoredFile.objects.select_for_update().filter(pk=file.pk, unneeded_since__lte=now - GRACE)
         if not _lock_removals() or marked.first() is None:
             return False
         try:

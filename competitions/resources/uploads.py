@@ -135,7 +135,7 @@ def upload_begin(
 
 def _lock(user_id: int) -> None:
     """Make a person's uploads that begin at once take turns. Call in a transaction, before counting."""
-    User.objects.select_for_update().only("pk").get(pk=user_id)
+    User.objects.select_for_update(no_key=True).only("pk").get(pk=user_id)
 
 
 def _require_room(user_id: int, size_bytes: int, *, except_for: int = 0) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import structlog
 from django.db import connection, transaction
+from django.db.models import QuerySet
 
 from competitions.catalog.queue_rights import foreign_image_text, has_foreign_image, run_fault
 from competitions.catalog.sealed_keys import ScoreColumn, score_columns, sealed_keys_record
@@ -24,6 +25,7 @@ from competitions.runs.rescoring import attach_proposed, proposed_columns
 from competitions.runs.transitions import run_fail, run_move
 from competitions.runs.worker_api.jobs import OF_THE_TASK, column_keys
 from competitions.submissions.states import Reason, State
+from core.rows import get_or_none
 from workers.protocol.images import ImageNameInvalid, parse_image
 from workers.protocol.plan import Needs
 from workers.protocol.smoke import NO_MIRROR
@@ -34,7 +36,6 @@ ACTOR: Final = "queue"
 REMEMBERED_CLAIMS: Final = 32  # of a worker; more than it has lanes
 
 
-@transaction.atomic
 def run_claim(
     *, worker: ComputeWorker, free_gpus: int, now: datetime, claim_id: str = "", room: Room = UNBOUNDED
 ) -> Run | None:
@@ -42,17 +43,31 @@ def run_claim(
 
     A claim that is sent twice, because its answer was lost or by the network, gets the same run again while nobody has
     heard of it since, and otherwise nothing: a lease that no worker knows of would only run out.
+
+    A run that may not be handed out ends in a transaction of its own, as it locks its submission and its boards.
     """
-    if claim_id and not _is_new_claim(worker, claim_id):
-        return _leased_by(worker, claim_id)
-    if worker.queue.is_paused or worker.drained_at is not None:
-        return None
-    run = _next_run(worker, free_gpus, room, now)
-    if run is None:
-        return None
+    if worker.queue.separate_scoring and not worker.queue.is_paused:
+        _end_inseparable(worker.queue, now)
+    is_new = False
+    while True:
+        with transaction.atomic():
+            if claim_id and not is_new and not (is_new := _is_new_claim(worker, claim_id)):
+                return _leased_by(worker, claim_id)
+            if worker.queue.is_paused or worker.drained_at is not None:
+                return None
+            run = _next_run(worker, free_gpus, room, now)
+            if run is None:
+                return None
+            if (refusal := _refusal(run, worker.queue)) is None:
+                return _lease(run, worker, claim_id, now)
+            reason, code, detail = refusal
+            run_fail(run, actor=ACTOR, now=now, reason=reason, code=code, detail=detail)
+
+
+def _lease(run: Run, worker: ComputeWorker, claim_id: str, now: datetime) -> Run | None:
+    """Give a run that is locked to the worker; None where it was moved meanwhile."""
     _attach_programs(run)
     columns = [*score_columns(run.submission.phase), *proposed_columns(run)]
-    sealed_keys_record(phase=run.submission.phase, columns=columns, now=now)
     run.queue = worker.queue
     changes: dict[str, Any] = {
         "lease_id": uuid.uuid4(),
@@ -71,6 +86,8 @@ def run_claim(
     if not won:
         return None
     run.state = State.LEASED
+    # Behind the submission, which the move has locked.
+    sealed_keys_record(phase=run.submission.phase, columns=columns, now=now)
     take_turn(run, now=now)
     return run
 
@@ -96,11 +113,10 @@ def _leased_by(worker: ComputeWorker, claim_id: str) -> Run | None:
 
 
 def _next_run(worker: ComputeWorker, free_gpus: int, room: Room, now: datetime) -> Run | None:
-    """Lock and return the run whose turn it is; end runs that no worker of the queue may ever run."""
+    """Lock and return the run whose turn it is."""
     if worker.queue.max_in_flight_per_team is not None:
-        Queue.objects.select_for_update().get(pk=worker.queue_id)  # or two claims at once would both see the last place
-    if worker.queue.separate_scoring:
-        _end_inseparable(worker.queue, now)
+        # Or two claims at once would both see the last place.
+        Queue.objects.select_for_update(no_key=True).get(pk=worker.queue_id)
     fitting = fitting_in(fitting_runs(worker, free_gpus=free_gpus, now=now), room)
     for team, priority in next_teams(worker.queue, fitting):
         candidates = fitting.filter(team=team, priority=priority).order_by("queued_at", "pk")
@@ -111,22 +127,12 @@ def _next_run(worker: ComputeWorker, free_gpus: int, room: Room, now: datetime) 
             run = Run.objects.select_related(*FOR_A_JOB).get(pk=pk)
             attach_proposed(run)
             plan_anew(run)  # one that has become another kind of worker's is not a candidate any more
-            if may_take(worker, run) and not _refused(run, worker.queue, now):
+            if may_take(worker, run):
                 return run
     return None
 
 
-def _refused(run: Run, queue: Queue, now: datetime) -> bool:
-    """End a run that may not be handed out on this queue; False for all others."""
-    why = _why_refused(run, queue)
-    if why is None:
-        return False
-    reason, code, detail = why
-    run_fail(run, actor=ACTOR, now=now, reason=reason, code=code, detail=detail)
-    return True
-
-
-def _why_refused(run: Run, queue: Queue) -> tuple[Reason, str, str] | None:
+def _refusal(run: Run, queue: Queue) -> tuple[Reason, str, str] | None:
     """Reason, code and words where the organizers' setup or the team's environment forbids a run."""
     phase, setup = run.submission.phase, Reason.SETUP_ERROR
     image = phase.image_name
@@ -152,17 +158,26 @@ def _why_refused(run: Run, queue: Queue) -> tuple[Reason, str, str] | None:
 
 def _end_inseparable(queue: Queue, now: datetime) -> None:
     """No worker of a queue that keeps scoring apart may ever run these: they must not wait for ever."""
-    waiting = Run.objects.select_for_update(of=("self",)).filter(needs=Needs.TOGETHER, queue=queue, state=State.QUEUED)
-    for run in waiting.select_related("submission__phase", "task").order_by("pk")[:100]:
-        attach_proposed(run)
-        plan_anew(run)
-        if run.needs != Needs.TOGETHER:
-            continue
-        detail = (
-            f"Its ingestion program runs beside the scoring program, and the queue {queue.name} keeps scoring on workers of "
-            "its own. Move the competition to another queue."
-        )
-        run_fail(run, actor=ACTOR, now=now, reason=Reason.SETUP_ERROR, code="inseparable", detail=detail)
+    waiting = Run.objects.filter(needs=Needs.TOGETHER, queue=queue, state=State.QUEUED)
+    for pk in list(waiting.order_by("pk").values_list("pk", flat=True)[:100]):
+        _end_if_inseparable(waiting.filter(pk=pk), queue, now)
+
+
+@transaction.atomic
+def _end_if_inseparable(rows: QuerySet[Run], queue: Queue, now: datetime) -> None:
+    """End one of them, unless its plan has become another or somebody was faster."""
+    run = get_or_none(rows.select_for_update(of=("self",)).select_related("submission__phase", "task"))
+    if run is None:
+        return
+    attach_proposed(run)
+    plan_anew(run)
+    if run.needs != Needs.TOGETHER:
+        return
+    detail = (
+        f"Its ingestion program runs beside the scoring program, and the queue {queue.name} keeps scoring on workers of "
+        "its own. Move the competition to another queue."
+    )
+    run_fail(run, actor=ACTOR, now=now, reason=Reason.SETUP_ERROR, code="inseparable", detail=detail)
 
 
 def _attach_programs(run: Run) -> None:

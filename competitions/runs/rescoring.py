@@ -69,6 +69,7 @@ def missing_submissions(proposal: Proposal) -> QuerySet[Submission]:
     """
     runs = counting_runs(proposal)
     if proposal.state == Proposal.State.APPLIED and proposal.ended_at is not None:
+        runs = runs.exclude(task__in=superseded_tasks(proposal))
         runs = runs.filter(_scored_as_before(proposal), finished_at__gte=proposal.ended_at - BEFORE_IT_ENDED)
     known = Rescoring.objects.filter(proposal=proposal).values("submission")
     return Submission.objects.filter(pk__in=runs.values("submission")).exclude(pk__in=known).order_by("pk")
@@ -90,18 +91,23 @@ def _scored_as_before(proposal: Proposal) -> Q:
     return former
 
 
-def is_superseded(proposal: Proposal) -> bool:
-    """True once other files are in force than the proposal's, or a later proposal that scores tasks of it."""
+def superseded_tasks(proposal: Proposal) -> set[int]:
+    """Tasks of an applied proposal that have another file now, or that a later proposal scores."""
     if proposal.state != Proposal.State.APPLIED:
-        return False
+        return set()
     files = proposal.files.select_related("task")
-    if any(getattr(file.task, f"{file.slot}_id") != file.resource_id for file in files):
-        return True
+    tasks = {file.task_id for file in files if getattr(file.task, f"{file.slot}_id") != file.resource_id}
     applied = Proposal.objects.filter(competition=proposal.competition_id, state=Proposal.State.APPLIED)
-    tasks = scored_tasks(proposal).values("pk")
-    return any(
-        scored_tasks(other).filter(pk__in=tasks).exists() for other in applied.filter(ended_at__gt=proposal.ended_at)
-    )
+    own = scored_tasks(proposal).values("pk")
+    for later in applied.filter(ended_at__gt=proposal.ended_at):
+        tasks |= set(scored_tasks(later).filter(pk__in=own).values_list("pk", flat=True))
+    return tasks
+
+
+def is_superseded(proposal: Proposal) -> bool:
+    """True once the proposal has no task left that it scores."""
+    superseded = superseded_tasks(proposal)
+    return bool(superseded) and not scored_tasks(proposal).exclude(pk__in=superseded).exists()
 
 
 @transaction.atomic
@@ -207,8 +213,9 @@ def scores_take(*, rescoring: Rescoring, actor: str, now: datetime) -> bool:
     What was cancelled since stays so. Lock its runs before; boards are told by the caller, unless the submission's status
     changes.
     """
-    proposal, copies = rescoring.proposal, {run.task_id: run for run in rescoring.copy.runs.all()}
-    if rescoring.taken_at is not None or not all(_was_scored(run) for run in copies.values()):
+    proposal, superseded = rescoring.proposal, superseded_tasks(rescoring.proposal)
+    copies = {run.task_id: run for run in rescoring.copy.runs.all() if run.task_id not in superseded}
+    if rescoring.taken_at is not None or not copies or not all(_was_scored(run) for run in copies.values()):
         return False
     runs = list(rescoring.submission.runs.filter(task__in=copies, is_smoke=False, fills_board=False))
     if not all(run.is_final for run in runs):

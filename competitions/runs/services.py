@@ -28,6 +28,7 @@ from competitions.submissions.refusals import MERGE_BACK, MERGE_OVER_QUOTA, NOTH
 from competitions.submissions.states import FINAL, HELD, Kind, State
 from competitions.teams.models import Team
 from competitions.teams.services import require_admitted
+from core.background.jobs import after_commit
 from core.background.rows import asker_key
 from core.refusals import NotAllowed, Refusal
 
@@ -157,6 +158,12 @@ def submissions_follow_merge(sender: type[Team], team: Team, absorbed: Team, **k
     FileCheck.objects.filter(submission__team=absorbed).update(asker=asker_key("team", team.pk))
     moving.update(team=team)
     Run.objects.filter(team=absorbed).update(team=team)
+    after_commit(_take_turns, team)
+
+
+@transaction.atomic
+def _take_turns(team: Team) -> None:
+    """Give a merged team its turns, behind all locks of the merge; the reconciler repairs lost ones."""
     enter_queue(Run.objects.filter(team=team), now=timezone.now())
 
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from django.db import transaction
-from django.db.models import Q, Subquery, prefetch_related_objects
+from django.db.models import Q, QuerySet, Subquery, prefetch_related_objects
 from django.db.models.functions import Coalesce
 
 from competitions.runs.models import EARLIER_RUN, Attempt, Run, RunEvent, RunOutput, SlotUse
@@ -77,6 +77,13 @@ def run_fail(run: Run, *, actor: str, now: datetime, reason: str, code: str, det
     return run_move(
         run, target=State.FAILED, actor=actor, now=now, note=detail, reason=reason, code=code, detail=detail
     )
+
+
+@transaction.atomic
+def cancel_held(runs: QuerySet[Run], *, now: datetime) -> int:
+    """Ask the workers to stop those that they hold, locked by primary key; returns how many."""
+    held = Run.objects.filter(pk__in=runs.values("pk"), state__in=HELD).order_by("pk")
+    return Run.objects.filter(pk__in=held.select_for_update().values("pk")).update(cancel_requested_at=now)
 
 
 def record_attempt(

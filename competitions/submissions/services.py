@@ -4,8 +4,6 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from itertools import groupby
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -267,13 +265,10 @@ def _is_revealed(phase: Phase, now: datetime) -> bool:
 
 
 def _require_no_reveal_meanwhile(submission: Submission, now: datetime) -> None:
-    """Read the phase again after the insert, whose foreign key waits for a reveal in progress.
-
-    The insert in turn holds up the next reveal.
-    """
-    phase = Phase.objects.only("closes_at", "revealed_at").get(pk=submission.phase_id)
-    if not submission.is_late and _is_revealed(phase, now):
-        raise refusals.REVEALED_MEANWHILE(phase=phase)
+    """Read a phase that has closed again, under its lock: of a submission and a reveal, one waits."""
+    closed = Phase.objects.select_for_update(no_key=True).filter(pk=submission.phase_id, closes_at__lte=now).first()
+    if closed is not None and not submission.is_late and _is_revealed(closed, now):
+        raise refusals.REVEALED_MEANWHILE(phase=closed)
 
 
 def _require_image(phase: Phase, now: datetime) -> None:
@@ -337,12 +332,12 @@ def _standing(now: datetime, reason: str, *, is_back: bool) -> dict[str, object]
 
 
 def _standing_change(rows: QuerySet[Submission], reason: str, now: datetime, **changes: Any) -> int:
-    """Change submissions of one team, and tell those that show them, one phase after the other."""
-    numbers = list(rows.values_list("pk", flat=True))
-    if rows.update(**changes):
-        changed = Submission.objects.filter(pk__in=numbers).select_related("phase", "team").order_by("phase", "pk")
-        for _, group in groupby(changed, key=attrgetter("phase_id")):
-            standing_changed.send(sender=Submission, submissions=list(group), reason=reason, now=now)
+    """Change submissions of one team, locked by their numbers, and tell those that show them."""
+    numbers = list(rows.select_for_update(no_key=True).order_by("pk").values_list("pk", flat=True))
+    Submission.objects.filter(pk__in=numbers).update(**changes)
+    changed = Submission.objects.filter(pk__in=numbers).select_related("phase", "team").order_by("phase", "pk")
+    if changed:
+        standing_changed.send(sender=Submission, submissions=list(changed), reason=reason, now=now)
     return len(numbers)
 
 

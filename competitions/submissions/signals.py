@@ -17,6 +17,6 @@ submission_settled = Signal()
 source_changed = Signal()
 
 
-# Sent inside the transaction with `submissions` of one team to one phase, `now` and the public `reason`, when they were
+# Sent inside the transaction with `submissions` of one team, `now` and the public `reason`, when they were
 # disqualified or reinstated.
 standing_changed = Signal()

@@ -68,11 +68,11 @@ def register(
         user=user,
         defaults={"state": state, "rules_version": rules, "accepted_at": now, "answers": checked},
     )
+    if admitted and registration.state == Registration.State.PENDING:  # nobody has to decide any more
+        Registration.objects.filter(pk=registration.pk, state=Registration.State.PENDING).update(state=state)
+        registration.refresh_from_db(fields=["state", "decided_reason"])  # an organizer may have decided meanwhile
     if registration.state == Registration.State.DENIED:
         raise refusals.RegistrationDenied(competition, registration.decided_reason)
-    if admitted and registration.state == Registration.State.PENDING:  # nobody has to decide any more
-        registration.state = state
-        registration.save(update_fields=["state"])
     if registration.answers != checked:
         registration.answers = checked
         registration.save(update_fields=["answers"])
@@ -356,7 +356,7 @@ def team_join(*, team: Team, by: User, admit: Callable[[Team], None], now: datet
     """
     existing = find_team(by, team.competition)
     both = [team.pk, *([existing.pk] if existing else [])]
-    list(Team.objects.select_for_update().filter(pk__in=both).order_by("pk"))
+    list(Team.objects.select_for_update(no_key=True).filter(pk__in=both).order_by("pk"))
     team = locked_team(team)
     admit(team)
     require_in_contest(team)

@@ -53,9 +53,11 @@ def webhook_create(
     *, competition: Competition, team: Team | None, by: User, url: str, kinds: Sequence[Kind], now: datetime
 ) -> Webhook:
     """A new webhook. Raises `TOO_MANY_WEBHOOKS`, or for a team's why the person is not admitted."""
+    Competition.objects.select_for_update(no_key=True).get(pk=competition.pk)  # two at once count each other
     if team is not None:
+        # A denial waits for it, and then turns the webhook off.
+        list(Registration.objects.select_for_update(no_key=True).filter(user=by, competition=competition))
         require_admitted(user=by, competition=competition)
-    Competition.objects.select_for_update().get(pk=competition.pk)  # two at once count each other
     if webhooks_for(competition=competition, team=team).count() >= MOST_OF_AN_OWNER:
         raise TOO_MANY_WEBHOOKS()
     return Webhook.objects.create(

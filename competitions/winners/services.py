@@ -64,7 +64,7 @@ def invite_next(*, lane: Lane, actor: str, now: datetime) -> list[Place]:
     Raises `NOT_REVEALED_YET` or `NOBODY_LEFT`.
     """
     board = (
-        Leaderboard.objects.select_for_update(of=("self",))
+        Leaderboard.objects.select_for_update(of=("self",), no_key=True)
         .select_related("phase__competition")
         .get(pk=lane.leaderboard_id)
     )
@@ -304,7 +304,7 @@ def _follow_up(lane: Lane, board: Leaderboard, actor: str, now: datetime) -> Non
 
 def _locked_board(key: UUID) -> Leaderboard:
     """The board of a place under its lock, which is taken before the place's."""
-    boards = Leaderboard.objects.select_for_update(of=("self",)).select_related("phase__competition")
+    boards = Leaderboard.objects.select_for_update(of=("self",), no_key=True).select_related("phase__competition")
     return boards.get(winners_lane__places__key=key)
 
 

@@ -68,7 +68,7 @@ def verification_start(*, key: UUID, by: User, now: datetime) -> Place:
     }
     verification, checks = verification_create(**arguments), phase_checks(phase)
     if checks:
-        run_baseline(Lane.objects.select_for_update().get(pk=place.lane_id), checks, by=by, now=now)
+        run_baseline(Lane.objects.select_for_update(no_key=True).get(pk=place.lane_id), checks, by=by, now=now)
     place_move(
         place=place,
         source=State.HARDWARE,

@@ -176,7 +176,7 @@ def _lock(competition: Competition) -> None:
     """
     competition.refresh_from_db(from_queryset=Competition.objects.select_for_update(of=("self",), no_key=True))
     list(Phase.objects.select_for_update(of=("self",), no_key=True).filter(competition=competition).order_by("pk"))
-    boards = Leaderboard.objects.select_for_update(of=("self",)).filter(phase__competition=competition)
+    boards = Leaderboard.objects.select_for_update(of=("self",), no_key=True).filter(phase__competition=competition)
     list(boards.order_by("pk"))
 
 

@@ -1,11 +1,13 @@
 """Announcements: written now or for later, told once to whoever listens, and withdrawn."""
 
 from datetime import datetime
+from functools import partial
 
 from django.db import transaction
 from django.dispatch import Signal
 
 from competitions.catalog.models import Announcement
+from core.reconciler import run_guarded
 
 # Sent with `announcement`, each time that it is published, inside the transaction that records it: readers see it from now on.
 announcement_published = Signal()
@@ -19,7 +21,7 @@ def announcement_save(*, announcement: Announcement, now: datetime) -> Announcem
     """Store an announcement; a withdrawn one is shown again. If it is due, send the signal at once."""
     announcement.withdrawn_at = None
     announcement.save()
-    _announce(announcement.pk, now)
+    _announce(announcement.pk, now=now)
     return announcement
 
 
@@ -41,11 +43,11 @@ def announcement_withdraw(*, announcement: Announcement, now: datetime) -> bool:
 def announce_due(*, now: datetime) -> int:
     """For the reconciler: tell of those whose time has come. Returns how many."""
     due = Announcement.objects.published(now).filter(announced_at=None).values_list("pk", flat=True)
-    return sum(_announce(pk, now) for pk in list(due))
+    return sum(run_guarded("announcements_published", partial(_announce, pk), now=now) for pk in list(due))
 
 
 @transaction.atomic
-def _announce(pk: int, now: datetime) -> bool:
+def _announce(pk: int, *, now: datetime) -> bool:
     """Tell of it, if it is shown and nobody has told; the row's update makes sure of that."""
     untold = Announcement.objects.published(now).filter(pk=pk, announced_at=None)
     if not untold.update(announced_at=now):

@@ -23,9 +23,9 @@ from competitions.leaderboards.ranking.values import task_key
 from competitions.leaderboards.services import boards_locked, version_raise
 from competitions.runs.models import FILLING_PRIORITY, Run
 from competitions.runs.planning import runs_add
-from competitions.runs.transitions import run_move, run_reopen
+from competitions.runs.transitions import cancel_held, run_move, run_reopen
 from competitions.submissions.models import Dataset, Submission
-from competitions.submissions.states import HELD, NOT_RUN, Kind, State
+from competitions.submissions.states import NOT_RUN, Kind, State
 from competitions.teams.models import Team
 from core.reconciler import run_guarded
 
@@ -113,9 +113,7 @@ def cells_rerun(*, dataset: Dataset, actor: str, now: datetime) -> int:
 
 def _give_up(runs: QuerySet[Run], now: datetime) -> int:
     """Cancel what waits, and ask the workers to stop what runs; what has ended stays as it is."""
-    count = Run.objects.filter(pk__in=runs.values("pk"), state__in=HELD, cancel_requested_at=None).update(
-        cancel_requested_at=now
-    )
+    count = cancel_held(runs.filter(cancel_requested_at=None), now=now)
     for run in runs.filter(state=State.QUEUED)[:BATCH]:
         count += run_move(
             run,

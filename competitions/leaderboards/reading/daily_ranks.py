@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 
 from django.db import transaction
 from django.db.models import F, Q
@@ -11,6 +12,7 @@ from competitions.disclosure.scores import scores_are_public
 from competitions.leaderboards.models import DailyRank
 from competitions.leaderboards.ranking.entries import team_ranks
 from core.clock import day_began_at
+from core.reconciler import run_guarded
 
 BATCH = 5000
 SEVERAL_ROWS = (Leaderboard.Rule.ALL, Leaderboard.Rule.ADD_AND_DELETE_MULTIPLE)  # a team has no one rank there
@@ -23,10 +25,11 @@ def daily_ranks_note(*, now: datetime) -> int:
     boards = (
         Leaderboard.objects.filter(changed, entry_count__gt=0).exclude(rule__in=SEVERAL_ROWS).select_related("phase")
     )
-    return sum(_note(board, now) for board in boards if scores_are_public(board))
+    public = [board for board in boards if scores_are_public(board)]
+    return sum(run_guarded("daily_ranks_noted", partial(_note, board), now=now) for board in public)
 
 
-def _note(board: Leaderboard, now: datetime) -> bool:
+def _note(board: Leaderboard, *, now: datetime) -> bool:
     """False where another process has noted them meanwhile."""
     ranks = team_ranks(board)
     with transaction.atomic():

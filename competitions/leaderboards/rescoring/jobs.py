@@ -1,6 +1,7 @@
 """Background work on proposals: queue what is missing, compare, apply, and take over what ends later."""
 
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 
 import structlog
@@ -23,6 +24,7 @@ from competitions.teams.notices import registered_people
 from core.background import jobs
 from core.background.bounded import Stopped
 from core.background.rows import Claim, claims
+from core.reconciler import run_guarded
 from core.refusals import Refusal
 
 log = structlog.get_logger(__name__)
@@ -139,10 +141,13 @@ def proposals_carry_on(*, now: datetime) -> int:
     unsettled = Proposal.objects.filter(is_settled=False, needs_work=False).exclude(
         state__in=[State.DRAFT, State.DROPPED]
     )
-    return sum(_carry_on(proposal, now) for proposal in unsettled.select_related("board"))
+    return sum(
+        run_guarded("proposals_carried_on", partial(_carry_on, proposal), now=now)
+        for proposal in unsettled.select_related("board")
+    )
 
 
-def _carry_on(proposal: Proposal, now: datetime) -> bool:
+def _carry_on(proposal: Proposal, *, now: datetime) -> bool:
     if proposal.state == State.APPLIED and _is_over(proposal, now):
         Proposal.objects.filter(pk=proposal.pk, state=State.APPLIED).update(is_settled=True)
         return False

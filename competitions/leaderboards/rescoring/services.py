@@ -18,9 +18,9 @@ from competitions.resources.versions import require_room
 from competitions.runs.models import Rescoring, Run
 from competitions.runs.rescoring import counting_runs, is_superseded, missing_submissions, scored_tasks
 from competitions.runs.services import submission_rerun
-from competitions.runs.transitions import run_move
+from competitions.runs.transitions import cancel_held, run_move
 from competitions.submissions.models import Dataset
-from competitions.submissions.states import HELD, NOT_RUN, State
+from competitions.submissions.states import NOT_RUN, State
 from core.background import jobs
 from core.confirmations import state_digest
 from core.refusals import RefusalKind
@@ -212,7 +212,7 @@ def copies_cancel(proposal: Proposal, *, now: datetime) -> None:
     runs = Run.objects.filter(submission__rescores__proposal=proposal)
     for run in runs.filter(state=State.QUEUED).order_by("pk"):
         run_move(run, target=State.CANCELLED, actor=f"proposal:{proposal.number}", now=now)
-    runs.filter(state__in=HELD).update(cancel_requested_at=now)  # after those that wait: one may be claimed meanwhile
+    cancel_held(runs, now=now)  # after those that wait: one may be claimed meanwhile
 
 
 @transaction.atomic

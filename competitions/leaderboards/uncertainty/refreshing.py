@@ -130,7 +130,7 @@ def uncertainty_perform(row: BoardUncertainty, claimed: Claim) -> None:
     with claimed.kept():
         findings = _look(board)
     with transaction.atomic():
-        Leaderboard.objects.select_for_update(of=("self",)).get(pk=row.pk)
+        Leaderboard.objects.select_for_update(of=("self",), no_key=True).get(pk=row.pk)
         claimed.conclude(done=row.wanted, attempts=0, **findings.board)
         _replace(board, findings)
         Leaderboard.objects.filter(pk=row.pk).update(version=F("version") + 1)

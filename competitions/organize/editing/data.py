@@ -214,7 +214,7 @@ def file_replace(*, slot: Slot, competition: Competition, upload: Upload, by: Us
 
     Raises `FILE_CHANGED_ELSEWHERE` where something else is there than when it was confirmed, and as `upload_check`.
     """
-    locked = Slot(type(slot.row).objects.select_for_update(of=("self",)).get(pk=slot.row.pk), slot.name)
+    locked = Slot(type(slot.row).objects.select_for_update(of=("self",), no_key=True).get(pk=slot.row.pk), slot.name)
     if confirmed != replacement_confirmation(locked, competition):
         raise FILE_CHANGED_ELSEWHERE()
     stored = upload_check(locked, upload, by)

@@ -139,7 +139,9 @@ def team_settings(request: HttpRequest, slug: str, team: UUID) -> HttpResponse:
     before = get_object_or_404(rows)
 
     def make(data: QueryDict | None) -> TeamForm:
-        return TeamForm(competition, data, instance=get_object_or_404(rows.select_for_update() if data else rows))
+        return TeamForm(
+            competition, data, instance=get_object_or_404(rows.select_for_update(no_key=True) if data else rows)
+        )
 
     return change_page(request, make, tab="teams", title=f"Team “{before.name}”")
 

@@ -88,7 +88,9 @@ def mail_send(
     *, competition: Competition, author: User, key: UUID, values: dict[str, Any], now: datetime
 ) -> OrganizersMail:
     """Have a mail sent, once for a `key`. Raises `NOBODY_TO_MAIL` or `TOO_MANY_MAILS`."""
-    locked = Competition.objects.select_for_update().get(pk=competition.pk)  # one competition's mails take turns
+    locked = Competition.objects.select_for_update(no_key=True).get(
+        pk=competition.pk
+    )  # one competition's mails take turns
     if (earlier := OrganizersMail.objects.filter(key=key, competition=locked).first()) is not None:
         return earlier
     _require_room(locked, now)

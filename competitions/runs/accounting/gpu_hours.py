@@ -6,6 +6,7 @@ runs goes on to its end, and what waits keeps its place. What is only to be scor
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 import structlog
@@ -18,6 +19,7 @@ from competitions.notifications.models import Kind
 from competitions.notifications.services import notify, was_told
 from competitions.runs.accounting.usage import Month, slots_in, use_by
 from competitions.runs.models import GpuHours, Run
+from core.reconciler import run_guarded
 from workers.protocol.plan import Needs
 
 log = structlog.get_logger(__name__)
@@ -107,16 +109,19 @@ def warn_of_gpu_hours(*, now: datetime) -> int:
     Returns how many were told. More hours than before warn again.
     """
     limited = Queue.objects.filter(Q(gpu_hours_per_competition__isnull=False) | Q(gpu_hours__isnull=False)).distinct()
-    return sum(_warn_on(queue, now) for queue in limited)
+    return sum(run_guarded("gpu_hours_told", partial(_warn_on, queue), now=now) for queue in limited)
 
 
-def _warn_on(queue: Queue, now: datetime) -> int:
+def _warn_on(queue: Queue, *, now: datetime) -> int:
     low = {pk: each for pk, each in allowances(queue, now=now).items() if each.is_nearly_spent and each.given}
     competitions = Competition.objects.in_bulk(low)
-    return sum(_warn(competitions[pk], queue, each, now) for pk, each in sorted(low.items()))
+    return sum(
+        run_guarded("gpu_hours_told", partial(_warn, competitions[pk], queue, each), now=now)
+        for pk, each in sorted(low.items())
+    )
 
 
-def _warn(competition: Competition, queue: Queue, allowance: GpuAllowance, now: datetime) -> int:
+def _warn(competition: Competition, queue: Queue, allowance: GpuAllowance, *, now: datetime) -> int:
     month, level = Month.at(now), "spent" if allowance.is_spent else "low"
     event = f"gpu-hours:{competition.pk}:{queue.pk}:{month}:{allowance.given}:{level}"
     if was_told(event):

@@ -1,9 +1,11 @@
 """Mails to organizers about submissions not scored by their or our fault, once a day and phase."""
 
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 
 import structlog
+from django.db import transaction
 from django.db.models import Count, Q
 
 from accounts.outbox import mail_person
@@ -11,6 +13,7 @@ from competitions.catalog.models import Phase
 from competitions.runs.models import ScoringErrorNotice
 from competitions.submissions.models import Submission
 from competitions.submissions.states import ORGANIZERS_OWN, Reason, State
+from core.reconciler import run_guarded
 
 log = structlog.get_logger(__name__)
 PERIOD: Final = timedelta(days=1)
@@ -28,13 +31,20 @@ def organizers_notify(*, now: datetime) -> int:
     ]
     is_affected = Q(pk__in=recent[0]) | Q(pk__in=recent[1])
     phases = Phase.objects.filter(is_affected).select_related("competition")
-    return sum(_notify(phase, since) for phase in phases if (since := _turn(phase, now)) is not None)
+    return sum(run_guarded("scoring_errors_told", partial(_tell, phase), now=now) for phase in phases)
+
+
+@transaction.atomic
+def _tell(phase: Phase, *, now: datetime) -> int:
+    """Mail the organizers of a phase once a day, and note that they were told, in one transaction."""
+    since = _turn(phase, now)
+    return 0 if since is None else _notify(phase, since)
 
 
 def _turn(phase: Phase, now: datetime) -> datetime | None:
     """The start of the period to report, or None if the organizers were told within it.
 
-    The row is written first, so that two reconcilers, or a round cut short, tell nobody twice.
+    The row is written first, so that two reconcilers tell nobody twice.
     """
     notice, is_first = ScoringErrorNotice.objects.get_or_create(phase=phase, defaults={"sent_at": now})
     if is_first:

@@ -179,6 +179,9 @@ def test_a_task_says_to_its_owner_alone_with_whom_it_is_shared(site: Scenario) -
         client = token_client(site, user)
         assert client.get(f"/api/tasks/{task.pk}/").json()["shared_with"] == names
         assert client.get("/api/tasks/").json()["results"][0]["shared_with"] == names
+    reading = token_client(site, site.organizer, Scope.READ)
+    assert reading.get("/api/tasks/").json()["count"] == 0
+    assert reading.get(f"/api/tasks/{task.pk}/").status_code == 404
 
 
 def test_a_competition_that_is_sent_back_as_it_was_read_stays_as_it_is(site: Scenario) -> None:

@@ -92,32 +92,42 @@ SHEET = {
     },
 }
 MEAN = {"title": "Mean", "key": "mean", "index": 1, "computation": "avg", "computation_indexes": [0]}
-VARIANTS: list[tuple[str, Any]] = [
-    ("fact_sheet", SHEET),
-    ("leaderboards.0.columns.1", MEAN),
-    ("leaderboards.0.submission_rule", "Add_And_Delete_Multiple"),
-    ("phases.1.auto_migrate_to_this_phase", True),
-    ("phases.0.hide_output", True),
-    ("tasks.0.ingestion_only_during_scoring", True),
-    ("phases.0.accepts_only_result_submissions", True),
-    ("phases.0.podium", {"accepts": ["dataset"], "allow_network": True}),
-    ("phases.0.max_submissions", 0),
-    ("image", ...),
-    ("phases.0.podium", {"visibility": "sealed", "rule": "Force_Last", "reveal": "2027-02-01 10:30:00"}),
-    ("enable_detailed_results", True),
-    ("phases.0.starting_kit", "input_data"),
-    ("phases.0.end", "2027-01-31 23:59:59+02:00"),
-    ("leaderboards.0.hidden", True),
-    ("competition_type", "benchmark"),
-    ("auto_run_submissions", False),
-    ("solutions", [{"index": 0, "tasks": [0], "path": "input_data", "name": "Best", "description": "It works."}]),
-    ("description", "One line."),
-]
+# By title of the bundle: places of the YAML with what stands there instead.
+VARIANTS: dict[str, list[tuple[str, Any]]] = {
+    "Boards and rules": [
+        ("fact_sheet", SHEET),
+        ("leaderboards.0.columns.1", MEAN),
+        ("leaderboards.0.submission_rule", "Add_And_Delete_Multiple"),
+        ("phases.1.auto_migrate_to_this_phase", True),
+        ("phases.0.hide_output", True),
+        ("tasks.0.ingestion_only_during_scoring", True),
+        ("phases.0.accepts_only_result_submissions", True),
+        ("phases.0.max_submissions", 0),
+        ("image", ...),
+        ("description", "One line."),
+    ],
+    "Files and dates": [
+        ("enable_detailed_results", True),
+        ("phases.0.starting_kit", "input_data"),
+        ("phases.0.end", "2027-01-31 23:59:59+02:00"),
+        ("leaderboards.0.hidden", True),
+        ("competition_type", "benchmark"),
+        ("auto_run_submissions", False),
+        ("phases.0.podium", {"accepts": ["dataset"], "allow_network": True}),
+    ],
+    "Sealed, with a solution": [
+        ("phases.0.podium", {"visibility": "sealed", "rule": "Force_Last", "reveal": "2027-02-01 10:30:00"}),
+        ("solutions", [{"index": 0, "tasks": [0], "path": "input_data", "name": "Best", "description": "It works."}]),
+    ],
+}
 
 
-@pytest.mark.parametrize(("path", "value"), VARIANTS)
-def test_a_competition_travels_unchanged(site: Scenario, tmp_path: Path, path: str, value: Any) -> None:
-    assert_travels(site, imported(site, write(tmp_path / "a", changed(path, value))), tmp_path / "b")
+@pytest.mark.parametrize("title", VARIANTS)
+def test_a_competition_travels_unchanged(site: Scenario, tmp_path: Path, title: str) -> None:
+    data = second() | {"title": title}
+    for path, value in VARIANTS[title]:
+        data = changed(path, value, base=data)
+    assert_travels(site, imported(site, write(tmp_path / "a", data)), tmp_path / "b")
 
 
 @pytest.mark.parametrize("text", [LEGACY, PARALLEL], ids=["1.5", "1.8"])

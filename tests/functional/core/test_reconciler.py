@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,15 +16,27 @@ from django.test import Client
 from structlog.testing import capture_logs
 
 from competitions.catalog import publishing
-from competitions.catalog.models import Competition, Phase, Task
+from competitions.catalog.models import Announcement, Competition, Leaderboard, Phase, Proposal, Task
+from competitions.catalog.texts import announcements
 from competitions.compute.models import Queue
+from competitions.leaderboards import sealing
 from competitions.leaderboards.growing import missing_runs
+from competitions.leaderboards.reading import daily_ranks
+from competitions.leaderboards.rescoring import jobs as rescoring_jobs
+from competitions.leaderboards.rescoring import services as rescoring
+from competitions.notifications import mails
+from competitions.notifications.models import Delivery, Kind, Notification
+from competitions.resources import orphans
+from competitions.resources.models import StoredFile
+from competitions.resources.storage import store_bytes
+from competitions.runs.accounting import gpu_hours
 from competitions.runs.leases import retries
 from competitions.runs.models import Run
 from competitions.runs.queue import ranking
+from competitions.runs.records import scoring_errors
 from competitions.submissions import notices
-from competitions.submissions.models import Dataset
-from competitions.submissions.states import State
+from competitions.submissions.models import Dataset, Submission
+from competitions.submissions.states import Reason, State
 from core import reconciler as service
 from core.celery import Broker, app
 from core.management.commands import reconciler
@@ -234,9 +247,57 @@ def join_dataset(site: Scenario) -> None:
     Dataset.objects.create(submission=site.submit(), task=task, name="Theirs", joined_at=site.now)
 
 
+def plan_announcement(site: Scenario) -> None:
+    Announcement.objects.create(competition=site.competition, title="Soon", body="Now.", published_at=site.now)
+
+
+def put_on_board(site: Scenario) -> None:
+    Leaderboard.objects.filter(phase=site.phase).update(entry_count=1)
+
+
+def limit_gpu_hours(site: Scenario) -> None:
+    Queue.objects.filter(pk=site.queue.pk).update(gpu_hours_per_competition=1)
+
+
+def fail_by_our_fault(site: Scenario) -> None:
+    failed = {"status": State.FAILED, "reason": Reason.INFRASTRUCTURE, "finished_at": site.now}
+    Submission.objects.filter(pk=site.submit().pk).update(**failed)
+
+
+def reveal(site: Scenario) -> None:
+    Phase.objects.filter(pk=site.sealed.pk).update(revealed_at=site.now)
+
+
+def score_proposal(site: Scenario) -> None:
+    proposal = rescoring.proposal_begin(
+        competition=site.competition, title="New", reason="Better.", by=site.organizer, now=site.now
+    )
+    Proposal.objects.filter(pk=proposal.pk).update(state=Proposal.State.SCORING)
+
+
+def leave_file(site: Scenario) -> None:
+    file = store_bytes(f"of {site.competition}".encode())
+    StoredFile.objects.filter(pk=file.pk).update(unneeded_since=site.now - orphans.GRACE)
+
+
+def tell_somebody(site: Scenario, delivery: Delivery = Delivery.AT_ONCE) -> None:
+    values = {"competition": site.competition, "kind": Kind.REVEAL, "event": "x", "subject": "x", "delivery": delivery}
+    row = Notification.objects.create(user=site.member(), **values)
+    Notification.objects.filter(pk=row.pk).update(created_at=site.now - timedelta(days=2))
+
+
 @pytest.mark.parametrize(
     ("step", "each", "prepare"),
     [
+        (announcements.announce_due, "_announce", plan_announcement),
+        (daily_ranks.daily_ranks_note, "_note", put_on_board),
+        (gpu_hours.warn_of_gpu_hours, "_warn_on", limit_gpu_hours),
+        (scoring_errors.organizers_notify, "_tell", fail_by_our_fault),
+        (sealing.reveals_notify, "_notify", reveal),
+        (rescoring_jobs.proposals_carry_on, "_carry_on", score_proposal),
+        (mails.notifications_mail, "_mail", tell_somebody),
+        (orphans.remove_orphans, "_remove", leave_file),
+        (mails.digests_mail, "_mail", partial(tell_somebody, delivery=Delivery.DIGEST)),
         (publishing.publish_due, "_publish_planned", plan_publication),
         (notices.deadlines_notify, "_deadline_notify", end_soon),
         (missing_runs.boards_fill, "_phase_fill", join_dataset),

@@ -24,17 +24,25 @@ from tests.functional.disclosure.test_sealing_walk import SECRET, SHOWN
 from tests.permissions import body_text, user_client
 from tests.refusals import refuses
 from tests.scenario import Scenario, lease
+from tests.shared_rows import shared
 
 
-@pytest.fixture
-def final(site: Scenario) -> Leaderboard:
+@shared
+def scored_final(common_site: Scenario) -> Leaderboard:
     """A sealed board beside the public phase's open one, with a submission that was scored on both."""
+    site = common_site
     board = Leaderboard.objects.create(phase=site.phase, key="final", title="Final", index=1, visibility="sealed")
     Column.objects.create(leaderboard=board, key="private", title="MAE", sorting="asc", is_primary=True)
     site.submit()
     complete(site, site.claim())
     assert [sealed_key.key for sealed_key in SealedKey.objects.all()] == ["private"]
     return board
+
+
+@pytest.fixture
+def final(site: Scenario, scored_final: Leaderboard) -> Leaderboard:
+    """It, for a test of the site."""
+    return scored_final
 
 
 def complete(site: Scenario, run: Run) -> None:

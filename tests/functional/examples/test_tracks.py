@@ -19,7 +19,6 @@ import examples.ogb_lsc
 import examples.ogbn_arxiv
 import examples.openbiolink2021
 from competitions.bundles.importing.importer import bundle_import
-from competitions.catalog.models import Phase
 from competitions.catalog.readiness import competition_warnings
 from competitions.compute.models import Queue
 from competitions.winners.checks import phase_checks
@@ -61,19 +60,6 @@ def test_the_site_imports_it_and_lacks_nothing_but_a_worker(track: Track, bundle
     assert [phase.slug for phase in competition.phases.all()] == [phase.split for phase in track.phases]
     assert competition.registration_questions.count() == len(track.registration)
     assert competition.max_team_size == 10
-
-
-@pytest.mark.django_db
-def test_the_challenge_is_sealed_and_the_last_submission_counts(tmp_path: Path) -> None:
-    for number, track in enumerate(examples.ogb_lsc.TRACKS):
-        bundle = build_track(tmp_path / str(number), track, now=NOW)
-        queue = Queue.objects.create(name=f"q{number}", contact="c")
-        competition = bundle_import(source=bundle, owner=person(is_staff=True), queue=queue, now=NOW).competition
-        phases = {phase.slug: phase for phase in competition.phases.all()}
-        assert phases["test-dev"].visibility == Phase.Visibility.PUBLIC
-        assert phases["test-challenge"].is_sealed
-        rules = {name: phase.leaderboards.get().rule for name, phase in phases.items()}
-        assert rules == {"test-dev": "best", "test-challenge": "last"}
 
 
 def test_true_sizes_are_those_of_the_official_splits(track: Track) -> None:
@@ -142,9 +128,12 @@ def test_equal_seeds_give_equal_data_and_other_seeds_others(track: Track) -> Non
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("track", examples.ogb_lsc.TRACKS, indirect=True)
-def test_phases_take_code_on_raw_input_and_winners_code_is_checked(track: Track, bundle: Path) -> None:
+def test_phases_take_code_on_raw_input_and_the_sealed_challenge_has_its_checks(track: Track, bundle: Path) -> None:
     queue = Queue.objects.create(name=f"q-{track.slug}", contact="c")
     competition = bundle_import(source=bundle, owner=person(is_staff=True), queue=queue, now=NOW).competition
+    boards = {phase.slug: (phase.visibility, phase.leaderboards.get().rule) for phase in competition.phases.all()}
+    assert boards == {"test-dev": ("public", "best"), "test-challenge": ("sealed", "last")}
+    assert competition.phases.get(slug="test-challenge").is_sealed
     for phase in competition.phases.all():
         assert phase.accepts_code
         assert (phase.gpus, phase.time_limit_s, phase.allow_network) == (0, 300, False)

@@ -340,6 +340,29 @@ def test_what_could_not_be_run_after_it_was_applied_is_said_and_run_again(
     assert begun.compared_count is not None, "what it did stays on its page"
 
 
+def test_scores_of_a_task_are_taken_over_although_the_scoring_of_another_was_changed_again(
+    site: Scenario, two: list[Submission]
+) -> None:
+    task = site.phase.tasks.get()
+    other = Task.objects.create(competition=site.competition, name="Other", scoring_program=task.scoring_program)
+    begun = proposal(site)
+    answer(site, {sent.pk: 0.4 for sent in two})
+    carry_on(site)
+    site.phase.tasks.add(other)
+    late = site.submit(team=site.join("late"))
+    held = [site.claim(), site.claim()]
+    apply(site, begun)
+    Task.objects.filter(pk=other.pk).update(scoring_program=task.scoring_program)
+    for run in held:
+        body = {"outcome": "finished", "scores": {"mae": 0.9}}
+        reports.run_complete(**lease(run), result=read_result(body, columns=["mae"]), now=site.now)
+    carry_on(site)
+    answer(site, {late.pk: 0.2})
+    carry_on(site)
+    scores = dict(late.runs.values_list("task", "scores__mae"))
+    assert scores == {task.pk: 0.2, other.pk: 0.9}
+
+
 def test_an_earlier_proposal_takes_nothing_over_once_a_later_one_is_applied(
     site: Scenario, two: list[Submission]
 ) -> None:

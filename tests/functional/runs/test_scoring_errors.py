@@ -9,6 +9,7 @@ import pytest
 from django.core import mail
 
 from competitions.catalog.models import Phase
+from competitions.runs.records import scoring_errors
 from competitions.runs.records.scoring_errors import PERIOD, organizers_notify
 from competitions.runs.services import submission_rerun
 from competitions.submissions.models import Submission
@@ -65,6 +66,17 @@ def test_organizers_are_told_once_a_day_whose_submissions_it_were(site: Scenario
     assert message.to == [site.organizer.email]
     assert f"  2 of {site.team.name}\n  1 of Others\n" in message.body
     assert organizers_notify(now=now + PERIOD) == 0, "nothing has failed since"
+
+
+def test_organizers_are_told_in_the_next_round_where_one_broke_off(
+    site: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fail(site)
+    now = site.now + timedelta(minutes=1)
+    with monkeypatch.context() as broken:
+        broken.setattr(scoring_errors, "mail_person", None)
+        assert organizers_notify(now=now) == 0
+    assert organizers_notify(now=now) == 1
 
 
 def test_an_image_that_no_registry_has_ends_the_run_at_once_and_the_organizers_hear_of_it(site: Scenario) -> None:

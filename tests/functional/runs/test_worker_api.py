@@ -24,6 +24,7 @@ from competitions.runs.worker_api import jobs
 from competitions.submissions.states import Kind, State
 from tests.answers import log_piece
 from tests.scenario import Scenario
+from tests.shared_rows import shared
 
 
 class Worker:
@@ -50,9 +51,14 @@ class Worker:
         return self.client.put(url, content, content_type="application/octet-stream", headers=headers)
 
 
+@shared
+def worker_with_run(common_site: Scenario) -> Worker:
+    return Worker(common_site)
+
+
 @pytest.fixture
-def worker(site: Scenario) -> Worker:
-    return Worker(site)
+def worker(site: Scenario, worker_with_run: Worker) -> Worker:
+    return worker_with_run
 
 
 REGISTER = {"protocol": 1, "name": "w", "instance": "i", "version": "1", "slots": 1, "host": {}}

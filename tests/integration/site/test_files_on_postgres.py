@@ -62,9 +62,9 @@ def test_bytes_that_are_sent_again_while_they_are_removed_are_kept(
 
     removed, deleted = orphans._remove, DiskStore.delete
 
-    def remove(*arguments: Any) -> bool:
+    def remove(*arguments: Any, **options: Any) -> bool:
         begin()
-        return removed(*arguments)
+        return removed(*arguments, **options)
 
     def delete(store: DiskStore, digest: str) -> None:
         begin()

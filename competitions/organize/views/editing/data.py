@@ -80,7 +80,9 @@ def task(request: HttpRequest, slug: str, pk: int | None = None) -> HttpResponse
 
     def make(data: QueryDict | None) -> TaskForm:
         rows = (
-            competition_tasks(competition).select_for_update(of=("self",)) if data else competition_tasks(competition)
+            competition_tasks(competition).select_for_update(of=("self",), no_key=True)
+            if data
+            else competition_tasks(competition)
         )
         instance = None if before is None else get_object_or_404(rows, pk=before.pk)
         return TaskForm(competition, data, by=person(request), instance=instance)

@@ -94,7 +94,7 @@ def board(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     def make(data: QueryDict | None) -> BoardForm:
         if data:  # ranking again may need the phase, and it comes first
             Phase.objects.select_for_update(no_key=True).get(pk=before.phase_id)
-        rows = Leaderboard.objects.select_for_update(of=("self",)) if data else Leaderboard.objects.all()
+        rows = Leaderboard.objects.select_for_update(of=("self",), no_key=True) if data else Leaderboard.objects.all()
         instance = get_object_or_404(rows.select_related("phase"), pk=before.pk)
         return BoardForm(competition, data, phase=instance.phase, instance=instance)
 
@@ -130,9 +130,11 @@ def winners(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     chosen = get_object_or_404(boards, pk=pk, phase__competition=competition)
 
     def make(data: QueryDict | None) -> LaneForm:
+        lanes = Lane.objects.filter(leaderboard=chosen)
         if data:
             Leaderboard.objects.select_for_update(no_key=True, of=("self",)).get(pk=chosen.pk)
-        return LaneForm(chosen, data, instance=Lane.objects.filter(leaderboard=chosen).first())
+            lanes = lanes.select_for_update(no_key=True)  # a verification writes there which run its baseline has
+        return LaneForm(chosen, data, instance=lanes.first())
 
     return change_page(request, make, tab="boards", title=f"Winners of “{chosen.title}”")
 
