@@ -41,6 +41,13 @@ def shared(make: Callable[..., Any]) -> Any:
     return pytest.fixture(fixture, name=name)
 
 
+def shared_names(fixture_names: Iterable[str]) -> list[str]:
+    """Those of these fixtures that are shared, each after those that it is made from."""
+    requested = set(fixture_names)
+    # Another fixture of the same name in some file is made from others, or from none.
+    return [name for name, make in MAKERS.items() if {name, *inspect.signature(make).parameters} <= requested]
+
+
 @dataclass
 class Layer:
     """The rows of a fixture, which its stack takes back, with the values of it and of the layers below."""
@@ -59,9 +66,7 @@ class SharedRows:
 
     def prepare(self, fixture_names: Iterable[str]) -> None:
         """Have the rows of those of these fixtures that are shared, and no others."""
-        requested = set(fixture_names)
-        # Another fixture of the same name in some file is made from others, or from none.
-        names = [name for name, make in MAKERS.items() if {name, *inspect.signature(make).parameters} <= requested]
+        names = shared_names(fixture_names)
         while [layer.name for layer in self.layers] != names[: len(self.layers)]:
             self.layers.pop().rows.close()
         for name in names[len(self.layers) :]:

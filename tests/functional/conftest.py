@@ -7,7 +7,7 @@ import pytest
 from tests.calls import one_interpreter_for_calls
 from tests.fixtures import common_site, noon, permissions, site, wakeups
 from tests.heavy_work import heavy_work
-from tests.shared_rows import SHARED
+from tests.shared_rows import SHARED, shared_names
 
 __all__ = ["common_site", "heavy_work", "noon", "permissions", "site", "wakeups"]
 FUNCTIONAL = Path(__file__).parent
@@ -28,6 +28,13 @@ def _calls(django_db_setup: None) -> Iterator[None]:
     """Start no new interpreter for each table."""
     with one_interpreter_for_calls():
         yield
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Have those tests of a file follow each other that share most rows, so that these are made once."""
+    files = {path: number for number, path in enumerate(dict.fromkeys(item.path for item in items))}
+    items.sort(key=lambda item: (files[item.path], shared_names(getattr(item, "fixturenames", ()))))
 
 
 @pytest.hookimpl(trylast=True)
