@@ -399,7 +399,7 @@ def _by_trial(values: NDArray[Any], key: str) -> Floats:
 
 def _vector(values: NDArray[Any], key: str) -> NDArray[Any]:
     numbers = numeric(values, key)
-    require_ndim(numbers, key, 1, "one number per item")
+    require_ndim(numbers, key, 1, "a plain list of numbers")
     require_rows(numbers, key)
     return numbers
 

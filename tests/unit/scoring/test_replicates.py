@@ -211,7 +211,7 @@ def test_a_file_that_was_cut_or_changed_is_read_or_refused_in_words(tmp_path: Pa
 @pytest.mark.parametrize(
     ("arrays", "words"),
     [
-        ({"mae": np.zeros((2, 300))}, "one dimension"),
+        ({"mae": np.zeros((2, 300))}, "2 by 300 numbers; give a plain list of numbers"),
         ({"mae": np.array(["a"] * 300)}, "text"),
         ({"mae": np.zeros(3)}, "there are 3"),
         ({"mae": np.zeros(300), "podium.json": np.array("[]")}, "not a mapping"),
