@@ -248,9 +248,18 @@ ACCOUNT_LOGIN_ON_EMAIL_CONFIRMATION = True
 ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if HTTPS else "http"
 ACCOUNT_USERNAME_VALIDATORS = "accounts.people.lookup.USERNAME_VALIDATORS"
 ACCOUNT_USERNAME_BLACKLIST = [  # taken for the site's own people; `accounts/people/profiles.py` refuses them as names, too
-    "admin", "administrator", "moderator", "organizer", "organizers", "the organizers", "podium", "root", "support", "system",
+    "admin",
+    "administrator",
+    "moderator",
+    "organizer",
+    "organizers",
+    "the organizers",
+    "podium",
+    "root",
+    "support",
+    "system",
     "deleted account",
-]  # fmt: skip
+]
 ACCOUNT_SESSION_REMEMBER = None
 # Whoever finds an open browser takes nothing away: addresses and tokens ask for the password again, and owners hear of changes.
 ACCOUNT_REAUTHENTICATION_REQUIRED = True
