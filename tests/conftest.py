@@ -12,7 +12,7 @@ from typing import Any
 import hypothesis
 import pytest
 
-from tests import migrated, services
+from tests import frames, migrated, services
 
 ON_POSTGRES = ("client", "integration", "hostile", "deployment", "browser", "benchmarks")
 TESTS = Path(__file__).resolve().parent
@@ -33,6 +33,12 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     """Stop the services at the end, in the process that owns them."""
     if services.is_owner():
         services.Services(services.run_folder()).stop()
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Call each test from a frame with room for its calls."""
+    if isinstance(item, pytest.Function):
+        item.obj = frames.with_room(item.obj)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
