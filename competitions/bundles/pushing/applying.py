@@ -149,7 +149,7 @@ def push_read(folder: Path, *, owner: User, now: datetime, progress: Progress, k
     reader.valid_spec()
     require_room(owner, max(0, new_bytes(reader.files) - known_bytes))
     with tempfile.TemporaryDirectory() as scratch:
-        parts = stored_parts(reader.files, reader, Path(scratch), progress)
+        parts = stored_parts(reader, references, Path(scratch), progress)
     progress("Comparing")
     try:
         yield Push(reader, references, parts, owner)
