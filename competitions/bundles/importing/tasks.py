@@ -103,7 +103,7 @@ class _TaskReader(DocumentReader):
             self.add_warning(where, missing)
 
     def store(self, scratch: Path) -> dict[str, tuple[StoredFile, str]]:
-        """Store the files of the archive, before the transaction that makes the rows; with their names, by kind."""
+        """Store the files of the archive, before the transaction of the rows; with names, by kind."""
         parts = {}
         for name in TASK_FILES:
             if self.data.get(name) is not None and name not in self.existing:

@@ -115,7 +115,7 @@ Encoded = tuple[dict[str, object], str]  # the fields of an image to show, or no
 
 
 def image_encode(place: ImageUpload.Place, file: StoredFile) -> Encoded:
-    """Re-encode an image here, unless this site wrote it. That takes long for a transaction: call it before one."""
+    """Re-encode an image here, unless this site wrote it. It takes long: call it before a transaction."""
     if image := _known(place, file):
         return image, ""
     return encode_image(file, SIZES[place], is_wanted=lambda: True)
