@@ -21,7 +21,14 @@ from competitions.resources.models import Upload
 from competitions.resources.uploads import UploadExpired, UploadIncomplete
 from competitions.teams.models import Team
 from competitions.teams.refusals import NO_TEAM
-from competitions.teams.services import find_team, require_admitted, require_registration, require_team
+from competitions.teams.services import (
+    find_team,
+    locked_team,
+    require_admitted,
+    require_member,
+    require_registration,
+    require_team,
+)
 from core.background import jobs
 from core.background.allowance import require_allowance
 from core.background.rows import asker_key
@@ -78,7 +85,8 @@ def environment_file_add(
     Raises the `Refusal` that says why not; then the upload is still there. The same upload gives the same file again.
     """
     require_registration(user=user, competition=competition)
-    team = Team.objects.select_for_update(no_key=True).get(pk=require_team(user=user, competition=competition).pk)
+    team = locked_team(require_team(user=user, competition=competition))
+    require_member(team, user)  # else a file that comes with a merge stays behind
     earlier_file = EnvironmentFile.objects.filter(upload=upload, team=team).first()
     if earlier_file is not None:
         return earlier_file

@@ -47,6 +47,8 @@ from competitions.discussions.models import Post, Topic
 from competitions.discussions.moderation import writer_ban
 from competitions.discussions.reading import topic_page
 from competitions.discussions.services import Draft, reply_create, topic_create
+from competitions.environments.models import EnvironmentFile
+from competitions.environments.services import environment_file_add
 from competitions.factsheets.models import Question
 from competitions.factsheets.services import save_question
 from competitions.leaderboards import picks
@@ -402,6 +404,30 @@ def test_submissions_made_while_teams_merge_belong_to_the_team_that_stays(site: 
     assert Submission.objects.filter(team=site.team).count() == outcomes["submitted"]
     assert not Submission.objects.filter(team=other).exists()
     assert not Run.objects.filter(team=other).exists()
+
+
+def test_weights_that_come_while_teams_merge_are_not_left_with_the_team_that_goes(
+    site: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = site.join("Other team")
+    proposed = merging.merge_propose(team=site.team, by=site.team.captain, other_name=other.name, now=site.now)
+    Phase.objects.filter(pk=site.phase.pk).update(accepts_code=True, own_weights=True)
+    upload = site.upload(b"weights", "w.bin", user=other.captain)
+
+    def add() -> None:
+        environment_file_add(
+            user=other.captain,
+            competition=site.competition,
+            kind=EnvironmentFile.Kind.WEIGHTS,
+            name="w",
+            upload=upload,
+            now=site.now,
+        )
+
+    merge = functools.partial(merging.merge_accept, proposal=proposed, by=other.captain, now=site.now)
+    assert meet(monkeypatch, (merging, "_locked_pair"), merge, add) == {"accepted": 1, "no_team": 1}
+    add()
+    assert EnvironmentFile.objects.get().team == site.team
 
 
 def test_of_a_proposal_that_is_accepted_and_withdrawn_at_once_one_answer_counts(site: Scenario) -> None:
