@@ -152,14 +152,16 @@ def _result_json(pushed: PushResult) -> dict[str, object]:
     }
 
 
+@transaction.atomic
 def forget_push_files(*, now: datetime) -> int:
     """For the reconciler: release a push's files a day after it ended; its changes are kept."""
     over = CompetitionPush.objects.filter(
         state__in=(State.COMPARED, State.APPLIED, State.FAILED), changed_at__lte=now - KEPT
     )
-    old = list(over.exclude(bundle=None).values_list("pk", flat=True)[:500])
+    locked = over.exclude(bundle=None).select_for_update(of=("self",))  # whoever agrees to one meanwhile waits
+    old = list(locked.values_list("pk", flat=True)[:500])
     CompetitionPush.parts.through.objects.filter(competitionpush__in=old).delete()
-    return CompetitionPush.objects.filter(pk__in=old).update(bundle=None)
+    return CompetitionPush.objects.filter(pk__in=old).update(bundle=None, digests={})
 
 
 def files_held(user: User, digests: Collection[str]) -> dict[str, StoredFile]:

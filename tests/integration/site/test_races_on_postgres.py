@@ -25,7 +25,7 @@ from django.utils import timezone
 from accounts.models import Scope, token_create
 from competitions.bundles.models import CompetitionPush
 from competitions.bundles.pushing.document import LiveDocument
-from competitions.bundles.pushing.jobs import push_agree, push_begin, push_perform
+from competitions.bundles.pushing.jobs import forget_push_files, push_agree, push_begin, push_perform
 from competitions.catalog.changes.boards import change_board
 from competitions.catalog.models import (
     Competition,
@@ -562,6 +562,23 @@ def test_of_two_pushes_that_are_applied_while_a_score_arrives_one_counts(site: S
     assert Counter(CompetitionPush.objects.values_list("state", flat=True)) == {"applied": 1, "failed": 1}
     assert Competition.objects.get(pk=site.competition.pk).reward in ("A cup", "A medal")
     assert Entry.objects.get(leaderboard__phase=site.phase).rank_value == 0.5
+
+
+def test_nobody_agrees_to_a_push_while_its_files_are_forgotten(site: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, at = store_bytes(b"program"), timezone.now() - timedelta(days=2)
+    Resource.objects.create(owner=site.organizer, kind=Resource.Kind.INPUT_DATA, name="Own", file=file)
+    digests = {"input.zip": file.sha256}
+    push = push_begin(owner=site.organizer, bundle=file, digests=digests, base="", is_forced=False, now=at)
+    CompetitionPush.objects.update(state=CompetitionPush.State.COMPARED)
+    outcomes = meet(
+        monkeypatch,
+        (CompetitionPush.parts.through.objects, "filter"),
+        lambda: forget_push_files(now=timezone.now()),
+        lambda: push_agree(push=push, now=timezone.now()),
+    )
+    assert outcomes == {"accepted": 1, "not_compared": 1}
+    push.refresh_from_db()
+    assert (push.state, push.bundle, push.digests, push.parts.count()) == ("compared", None, {}, 0)
 
 
 def test_whoever_joins_does_not_wait_for_a_push_and_is_counted_later(site: Scenario) -> None:
