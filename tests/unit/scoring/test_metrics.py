@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -222,6 +223,14 @@ def test_arrays_that_a_metric_cannot_take_are_refused(name: str, truth: Any, pre
     with pytest.raises(ScoringInputError) as refused:
         scoring.evaluate(name, {"y_true": np.array(truth), "y_pred": np.array(prediction)})
     assert refused.value.code == code
+
+
+def test_a_long_prediction_costs_little_more_than_its_words() -> None:
+    """A team sends it as often as it likes: a scoring program that is out of time is not its fault."""
+    began = time.process_time()
+    score = METRICS["rouge_l"].score(Rows(np.array(["a b c d e f g h " * 50]), np.array(["b a " * 50_000])))
+    assert score == pytest.approx(2 * 100 / 100_400)
+    assert time.process_time() - began < 1
 
 
 def test_two_metrics_cannot_have_one_name() -> None:
