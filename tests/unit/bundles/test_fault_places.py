@@ -173,6 +173,8 @@ LEGACY_CASES = [
     ("overview.html", "none.html", "the bundle has no 'none.html'"),
     ("    start_date: 2027-03-01\n", "", "the date is missing"),
     ("start_date: 2027-03-01", "start_date: whenever", "'whenever' is not a date"),
+    ("start_date: 2027-03-01", "start_date: 9999-12-31 23:59:59", ""),
+    ("phasenumber: 2", f"phasenumber: 1{400 * '0'}", "nothing can migrate to the first phase"),
     (
         "    max_submissions: 100\n",
         "    max_submissions: 100\n    auto_migration: True\n",
