@@ -199,6 +199,10 @@ def test_faults_of_the_old_shape_are_named_where_they_stand(tmp_path: Path, old:
     assert all(fault.line for fault in report.faults)
 
 
+def test_phases_are_sorted_by_numbers_of_any_size(tmp_path: Path) -> None:
+    assert not check_bundle(write(tmp_path, changed("phases.1.index", 10**400))).faults
+
+
 def test_what_follows_from_a_fault_of_the_old_shape_is_not_said_as_well(tmp_path: Path) -> None:
     without_columns, of_no_board = (
         LEGACY.replace("  columns:\n", "  others:\n"),
