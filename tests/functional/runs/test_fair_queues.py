@@ -251,6 +251,27 @@ def test_a_claim_that_is_sent_twice_gets_the_same_run_and_late_copies_nothing(si
     assert other.pk != first.pk
 
 
+def test_a_claim_that_got_nothing_while_its_first_copy_ended_a_run_leases_none_behind(
+    site: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker, answers = site.worker(), list[Run | None]()
+    site.queue.allowed_images = "podium/*"
+    site.queue.save()
+    type(site.phase).objects.filter(pk=site.phase.pk).update(docker_image="evil/miner:latest")
+    site.submit(), site.submit(phase=site.sealed, at=site.now + timedelta(seconds=1))
+    end = dispatch.run_fail
+
+    def end_and_hear_again(run: Run, **options: Any) -> bool:
+        ended = end(run, **options)
+        answers.append(claim(worker, site.now, "c1"))
+        return ended
+
+    monkeypatch.setattr(dispatch, "run_fail", end_and_hear_again)
+    assert claim(worker, site.now + timedelta(seconds=1), "c1") is None
+    assert answers == [None]
+    assert claim(worker, site.now + timedelta(seconds=1), "c2") is not None
+
+
 def test_an_image_that_the_queue_forbids_is_named_and_charged_to_nobody(site: Scenario) -> None:
     site.queue.allowed_images = "\n".join(["podium/*", *(f"registry{n}.example.org/gap:*" for n in range(80))])
     site.queue.save()
