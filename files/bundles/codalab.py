@@ -119,9 +119,9 @@ class Legacy(DocumentReader):
             self.add_fault(("html",), "there are no pages; `html` must map titles to files, with at least `terms`")
             spec["pages"] = []
             return
-        if "terms" not in pages:
+        if not pages.get("terms"):
             self.add_fault(("html",), "the page `terms` is missing; add `terms: terms.html` with the rules")
-        spec["terms"] = pages.get("terms") or "-"
+        spec["terms"] = pages.get("terms")
         spec["pages"] = [
             {"title": title, "file": file, "where": ("html", title)}
             for title, file in pages.items()

@@ -18,6 +18,7 @@ from competitions.runs.leases.retries import expire_leases
 from competitions.runs.models import Run, TeamTurn
 from competitions.runs.queue import matching
 from competitions.runs.services import submission_rerun
+from competitions.runs.transitions import run_fail
 from competitions.runs.worker_api.jobs import job_for
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind, Reason, State
@@ -257,12 +258,12 @@ def test_a_claim_that_got_nothing_while_its_first_copy_ended_a_run_leases_none_b
     worker, answers = site.worker(), list[Run | None]()
     site.queue.allowed_images = "podium/*"
     site.queue.save()
-    type(site.phase).objects.filter(pk=site.phase.pk).update(docker_image="evil/miner:latest")
+    site.phase.docker_image = "evil/miner:latest"
+    site.phase.save()
     site.submit(), site.submit(phase=site.sealed, at=site.now + timedelta(seconds=1))
-    end = dispatch.run_fail
 
     def end_and_hear_again(run: Run, **options: Any) -> bool:
-        ended = end(run, **options)
+        ended = run_fail(run, **options)
         answers.append(claim(worker, site.now, "c1"))
         return ended
 

@@ -1,4 +1,4 @@
-"""Simultaneous changes of boards, and of what organizers define, on PostgreSQL; a control shows the race."""
+"""Simultaneous changes of boards and of what organizers define on PostgreSQL; a control shows a race."""
 
 from __future__ import annotations
 
