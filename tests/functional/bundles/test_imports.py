@@ -231,9 +231,10 @@ def test_an_import_that_ended_in_a_deadlock_is_done_again(
 
     stored = store_bytes(packed(write(tmp_path / "b", second()), tmp_path / "b.zip").read_bytes())
     job = import_begin(owner=site.organizer, stored=stored, file_name="b.zip", queue=site.queue, now=NOON)
-    with monkeypatch.context() as broken, pytest.raises(OperationalError):
-        broken.setattr("competitions.bundles.importing.creation.boards_write", deadlock)
-        import_perform(job.pk)
+    with monkeypatch.context() as patched:
+        patched.setattr("competitions.bundles.importing.creation.boards_write", deadlock)
+        with pytest.raises(OperationalError):
+            import_perform(job.pk)
     BundleImport.objects.filter(pk=job.pk).update(claimed_until=NOON)
     import_perform(job.pk)
     job.refresh_from_db()
