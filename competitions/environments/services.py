@@ -82,12 +82,14 @@ def environment_file_add(
 ) -> EnvironmentFile:
     """Take a finished upload as the next version of a name; a background task stores and checks it.
 
-    Raises the `Refusal` that says why not; then the upload is still there. The same upload gives the same file again.
+    Raises the `Refusal` that says why not; then the upload is still there. The same upload gives the same file again, to one team.
     """
     require_registration(user=user, competition=competition)
     team = locked_team(require_team(user=user, competition=competition))
     require_member(team, user)  # else a file that comes with a merge stays behind
-    earlier_file = EnvironmentFile.objects.filter(upload=upload, team=team).first()
+    earlier_file = EnvironmentFile.objects.filter(upload=upload).first()
+    if earlier_file is not None and earlier_file.team_id != team.pk:
+        raise refusals.UPLOAD_USED(competition=earlier_file.team.competition)
     if earlier_file is not None:
         return earlier_file
     _require_upload(upload, now)
