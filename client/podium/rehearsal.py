@@ -42,6 +42,7 @@ METERS: Final = ("wall_s", "cpu_s", "memory_peak_bytes", "output_bytes", "gpu_s"
 FILE_INVALID: Final = "file_invalid"  # as the site names what it does not run at all
 SETUP_ERROR: Final = "setup_error"
 MIRROR_UNREACHABLE: Final = "mirror_unreachable"
+CANNOT_RUN: Final = (ValueError, SandboxError, GpuError)  # faults of this machine, or of what it was asked to run
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,7 @@ def _run(client: Client, offer: SmokeOffer, brought: Brought, *, phase: str, cal
         if calibrate:
             measure(offer, cache_dir())
         return run_offer(offer, brought, files, cache_dir=cache_dir())
-    except (ValueError, SandboxError, GpuError) as error:
+    except CANNOT_RUN as error:
         raise InvalidInput(str(error), code="cannot_run") from error
 
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import structlog
 from django.conf import settings
+from django.db import OperationalError
 from django.utils import timezone
 
 from accounts.models import User
@@ -74,7 +75,10 @@ def import_perform(job: BundleImport, claimed: Claim) -> None:
 
 
 def work_on_bundle(name: str, row: Any, work: Callable[[], None], fail: Callable[[Refusal | None], object]) -> None:
-    """Do the claimed row's work; `fail` records why it cannot be done, with None for a fault of ours."""
+    """Do the claimed row's work; `fail` records why it cannot be done, with None for a fault of ours.
+
+    Where the database ended a statement, as at a deadlock, it is done again once the claim is over.
+    """
     if row.attempts > settings.BACKGROUND_ATTEMPTS:
         fail(None)
         log.error(event=f"{name}_given_up", row=row.pk)
@@ -85,6 +89,8 @@ def work_on_bundle(name: str, row: Any, work: Callable[[], None], fail: Callable
         fail(refusal)
     except (ClaimLost, Stopped):
         log.warning(event=f"{name}_taken_over", row=row.pk)
+    except OperationalError:
+        raise
     except Exception:
         fail(None)
         raise

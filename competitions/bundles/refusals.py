@@ -30,3 +30,9 @@ NOT_COMPARED: Final = RefusalKind(409, "not_compared", "This push has not been c
 ORIGINAL_GONE: Final = RefusalKind(
     409, "original_gone", "The competition was deleted, or you no longer organize it, so it was not cloned."
 )
+
+COMPETITION_GONE: Final = RefusalKind(
+    409,
+    "competition_gone",
+    "The competition was deleted, or you no longer organize it. Nothing was changed.",
+)

@@ -26,6 +26,12 @@ NO_PHASE_ACCEPTS: Final = RefusalKind(
     "No phase of this competition takes {noun}, so there is nothing to upload them for.",
 )
 
+UPLOAD_USED: Final = RefusalKind(
+    409,
+    "upload_used",
+    "This upload is a file of your team in “{competition}” already. Upload the file again for this one.",
+)
+
 NAME_INVALID: Final = RefusalKind(
     422,
     "name_invalid",

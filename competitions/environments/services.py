@@ -21,7 +21,14 @@ from competitions.resources.models import Upload
 from competitions.resources.uploads import UploadExpired, UploadIncomplete
 from competitions.teams.models import Team
 from competitions.teams.refusals import NO_TEAM
-from competitions.teams.services import find_team, require_admitted, require_registration, require_team
+from competitions.teams.services import (
+    find_team,
+    locked_team,
+    require_admitted,
+    require_member,
+    require_registration,
+    require_team,
+)
 from core.background import jobs
 from core.background.allowance import require_allowance
 from core.background.rows import asker_key
@@ -75,11 +82,14 @@ def environment_file_add(
 ) -> EnvironmentFile:
     """Take a finished upload as the next version of a name; a background task stores and checks it.
 
-    Raises the `Refusal` that says why not; then the upload is still there. The same upload gives the same file again.
+    Raises the `Refusal` that says why not; then the upload is still there. The same upload gives the same file again, to one team.
     """
     require_registration(user=user, competition=competition)
-    team = Team.objects.select_for_update(no_key=True).get(pk=require_team(user=user, competition=competition).pk)
-    earlier_file = EnvironmentFile.objects.filter(upload=upload, team=team).first()
+    team = locked_team(require_team(user=user, competition=competition))
+    require_member(team, user)  # else a file that comes with a merge stays behind
+    earlier_file = EnvironmentFile.objects.filter(upload=upload).first()
+    if earlier_file is not None and earlier_file.team_id != team.pk:
+        raise refusals.UPLOAD_USED(competition=earlier_file.team.competition)
     if earlier_file is not None:
         return earlier_file
     _require_upload(upload, now)

@@ -51,7 +51,7 @@ def run_claim(
     is_new = False
     while True:
         with transaction.atomic():
-            if claim_id and not is_new and not (is_new := _is_new_claim(worker, claim_id)):
+            if claim_id and not (is_new := _is_new_claim(worker, claim_id, is_begun=is_new)):
                 return _leased_by(worker, claim_id)
             if worker.queue.is_paused or worker.drained_at is not None:
                 return None
@@ -92,15 +92,21 @@ def _lease(run: Run, worker: ComputeWorker, claim_id: str, now: datetime) -> Run
     return run
 
 
-def _is_new_claim(worker: ComputeWorker, claim_id: str) -> bool:
-    """Write the claim down; False when it is there already. Claims of one worker take turns from here on."""
+def _is_new_claim(worker: ComputeWorker, claim_id: str, *, is_begun: bool) -> bool:
+    """Write the claim down; False when it is there already. Claims of one worker take turns from here on.
+
+    `is_begun`: it was written down by this call before; False then, too, once it was sent again and got nothing: nobody would hear of a
+    run that this call leased.
+    """
     # Its key is left to attempts that end meanwhile: they hold turns that this claim may wait for.
     locked = ComputeWorker.objects.select_for_update(no_key=True).filter(pk=worker.pk)
     recent: list[str] = locked.values_list("recent_claims", flat=True).get()
-    if claim_id in recent:
-        return False
-    ComputeWorker.objects.filter(pk=worker.pk).update(recent_claims=[*recent, claim_id][-REMEMBERED_CLAIMS:])
-    return True
+    times = recent.count(claim_id)
+    if is_begun:
+        return times == 1
+    if times < 2:
+        ComputeWorker.objects.filter(pk=worker.pk).update(recent_claims=[*recent, claim_id][-REMEMBERED_CLAIMS:])
+    return not times
 
 
 def _leased_by(worker: ComputeWorker, claim_id: str) -> Run | None:

@@ -284,6 +284,12 @@ def locked_team(team: Team) -> Team:
     return locked
 
 
+def require_member(team: Team, user: User) -> None:
+    """Raise `NO_TEAM` for who is not in the team, also where it has just merged; under its lock."""
+    if not team.memberships.filter(user=user).exists():
+        raise refusals.NO_TEAM(competition=team.competition)
+
+
 def require_in_contest(team: Team) -> None:
     """Raises `TEAM_DISQUALIFIED`."""
     if team.disqualified_at is not None:
@@ -425,8 +431,7 @@ def team_leave(*, team: Team, by: User) -> None:
     Raises `NO_TEAM` (also where the team has just merged), `TEAM_DISQUALIFIED`, `CAPTAIN_MUST_HAND_OVER` or `TEAM_STAYS`.
     """
     team = locked_team(team)
-    if not team.memberships.filter(user=by).exists():
-        raise refusals.NO_TEAM(competition=team.competition)
+    require_member(team, by)
     require_in_contest(team)
     others = team.memberships.exclude(user=by).exists()
     if others and team.captain_id == by.pk:

@@ -13,10 +13,11 @@ from django.utils import timezone
 from accounts.attempts import Counter, Limit
 from accounts.models import User
 from competitions.catalog.models import Competition, CompetitionOrganizer
+from competitions.catalog.organizers import organizes
 from competitions.notifications.models import Kind
 from competitions.notifications.services import Notice
 from competitions.teams.models import Membership, Registration, Team
-from competitions.teams.services import require_admitted
+from competitions.teams.services import locked_team, require_admitted, require_member
 from competitions.webhooks.models import Webhook, WebhookMessage, new_secret
 from core.background import jobs
 from core.refusals import RefusalKind
@@ -29,6 +30,10 @@ JOB: Final = "webhook-message"
 
 TOO_MANY_WEBHOOKS: Final = RefusalKind(
     409, "too_many_webhooks", f"There are {MOST_OF_AN_OWNER} webhooks already, which is the limit. Delete one first."
+)
+
+NO_ORGANIZER: Final = RefusalKind(
+    403, "no_organizer", "You no longer organize “{competition}”. Ask one of its organizers to add the webhook."
 )
 
 NOTHING_TO_SEND: Final = RefusalKind(409, "webhook_stopped", "The webhook is turned off. Turn it on first.")
@@ -52,12 +57,19 @@ def webhooks_for(*, competition: Competition, team: Team | None) -> QuerySet[Web
 def webhook_create(
     *, competition: Competition, team: Team | None, by: User, url: str, kinds: Sequence[Kind], now: datetime
 ) -> Webhook:
-    """A new webhook. Raises `TOO_MANY_WEBHOOKS`, or for a team's why the person is not admitted."""
+    """A new webhook.
+
+    Raises `TOO_MANY_WEBHOOKS`, `NO_ORGANIZER`, or for a team's `NO_TEAM` or why the person is not admitted.
+    """
+    if team is not None:
+        require_member(locked_team(team), by)  # whoever leaves waits, and then it is turned off
     Competition.objects.select_for_update(no_key=True).get(pk=competition.pk)  # two at once count each other
     if team is not None:
         # A denial waits for it, and then turns the webhook off.
         list(Registration.objects.select_for_update(no_key=True).filter(user=by, competition=competition))
         require_admitted(user=by, competition=competition)
+    elif not organizes(by, competition.pk):
+        raise NO_ORGANIZER(competition=competition)
     if webhooks_for(competition=competition, team=team).count() >= MOST_OF_AN_OWNER:
         raise TOO_MANY_WEBHOOKS()
     return Webhook.objects.create(

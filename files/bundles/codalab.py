@@ -78,6 +78,7 @@ IGNORED_COLUMN: Final = {
     "column_group": "columns stand side by side",
 }
 NEVER_OPEN: Final = timedelta(seconds=1)
+LATEST: Final = datetime.max.replace(tzinfo=UTC) - NEVER_OPEN
 
 
 def is_legacy(data: dict[str, object]) -> bool:
@@ -118,9 +119,9 @@ class Legacy(DocumentReader):
             self.add_fault(("html",), "there are no pages; `html` must map titles to files, with at least `terms`")
             spec["pages"] = []
             return
-        if "terms" not in pages:
+        if not pages.get("terms"):
             self.add_fault(("html",), "the page `terms` is missing; add `terms: terms.html` with the rules")
-        spec["terms"] = pages.get("terms") or "-"
+        spec["terms"] = pages.get("terms")
         spec["pages"] = [
             {"title": title, "file": file, "where": ("html", title)}
             for title, file in pages.items()
@@ -196,7 +197,7 @@ class Legacy(DocumentReader):
 
     def _not_before_start(self, phase: dict[str, Any], why: str) -> None:
         if phase["end"] is not None and phase["end"] <= phase["start"]:
-            phase["end"] = phase["start"] + NEVER_OPEN
+            phase["end"] = min(phase["start"], LATEST) + NEVER_OPEN
             self.add_warning(phase["where"], f"the phase is closed from its start on: {why}. Set its end afterwards")
 
     def _date(self, where: Where, value: Any, *, needed: bool) -> datetime | None:
@@ -326,5 +327,5 @@ def _flag(value: Any, *, default: bool) -> bool:
 def _number(value: Any, default: float = 0) -> float:
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return default

@@ -193,7 +193,7 @@ class BundleReader(DocumentReader):
         for kind, where, values in parts:
             for name in NAMED[kind]:
                 relative = values.get(name)
-                if not isinstance(relative, str) or relative in ("", "-"):
+                if not isinstance(relative, str) or not relative:
                     continue
                 place = self._file_place(kind, where, name)
                 fault = self._missing(relative)

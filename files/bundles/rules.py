@@ -169,7 +169,7 @@ def sort_phases(phases: Iterable[PhaseSpec]) -> list[PhaseSpec]:
     rows = list(phases)
     if not all(isinstance(phase.index, int | float) for phase in rows):
         return rows
-    return sorted(rows, key=lambda phase: float(phase.index or 0))
+    return sorted(rows, key=lambda phase: phase.index if isinstance(phase.index, int | float) else 0)
 
 
 def _phases(spec: CompetitionSpec, *, legacy: bool) -> Found:

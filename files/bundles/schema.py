@@ -13,7 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 
 from files.bundles.declared import with_settings
 from files.bundles.faults import Where
-from files.bundles.types import Index, Indexes, lower, one_line
+from files.bundles.types import Index, Indexes, OptionalFile, lower, one_line
 from files.images import NAME as IMAGE_NAME
 
 ONE_LINE: Final = ("title", "subtitle", "name", "help_text")  # beside the settings that their models keep to one line
@@ -90,10 +90,10 @@ class TaskSpec(Spec):
     index: Index
     key: str | None = None
     name: str = Field("", max_length=256)
-    scoring_program: str | None = None
-    ingestion_program: str | None = None
-    input_data: str | None = None
-    reference_data: str | None = None
+    scoring_program: OptionalFile = None
+    ingestion_program: OptionalFile = None
+    input_data: OptionalFile = None
+    reference_data: OptionalFile = None
     ingestion_only_during_scoring: bool
     podium: TaskExtra = Field(default_factory=lambda: TaskExtra.model_validate({}))
 
@@ -207,9 +207,9 @@ class PhaseSpec(Spec):
     execution_time_limit: int
     auto_migrate_to_this_phase: bool
     accepts_only_result_submissions: bool = False
-    public_data: str | None = None
-    starting_kit: str | None = None
-    sample_submission: str | None = None
+    public_data: OptionalFile = None
+    starting_kit: OptionalFile = None
+    sample_submission: OptionalFile = None
     podium: PhaseExtra = Field(default_factory=lambda: PhaseExtra.model_validate({}))
 
 
@@ -218,7 +218,7 @@ class SolutionSpec(Spec):
 
     index: Index | None = None
     tasks: list[Index] = []
-    path: str | None = None
+    path: OptionalFile = None
     key: str | None = None
     name: str = Field("", max_length=200)
     description: str = Field("", max_length=10_000)
@@ -233,7 +233,7 @@ class SolutionSpec(Spec):
 class CompetitionExtra(Spec):
     slug: str | None = Field(None, max_length=60, pattern=SLUG_PATTERN)
     subtitle: str = Field("", max_length=256)
-    cover: str | None = None
+    cover: OptionalFile = None
     image_stands_in: bool = False
     tags: list[Annotated[str, Field(min_length=1, max_length=30, pattern=r"^[^,\p{C}]+$")]] = Field([], max_length=8)
     registration_questions: list[AskedQuestionSpec] = []
@@ -246,8 +246,8 @@ class CompetitionSpec(Spec):
     version: Any = None
     title: str
     description: str = ""
-    image: str | None = None
-    terms: str | None = None
+    image: OptionalFile = None
+    terms: OptionalFile = None
     docker_image: str
     registration_auto_approve: bool = False
     enable_detailed_results: bool

@@ -81,6 +81,11 @@ def _indexes(value: Any) -> Any:
     return [value] if isinstance(value, int) and not isinstance(value, bool) else value
 
 
+def _file(value: Any) -> Any:
+    """The path of a file or folder; an empty one names none."""
+    return None if value == "" else value
+
+
 def _image(value: str) -> str:
     if value := value.strip():
         parse_image(value)
@@ -91,5 +96,6 @@ Line = Annotated[str, BeforeValidator(one_line)]
 Instant = Annotated[datetime, BeforeValidator(_instant)]
 OptionalInstant = Annotated[datetime | None, BeforeValidator(_optional_instant)]
 Index = Annotated[int | float | str, BeforeValidator(_index)]
+OptionalFile = Annotated[str | None, BeforeValidator(_file)]
 Indexes = Annotated[list[int] | None, BeforeValidator(_indexes)]
 Image = Annotated[str, Field(max_length=200), AfterValidator(_image)]

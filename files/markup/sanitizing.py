@@ -125,6 +125,10 @@ def harmless(source: str, tags: set[str], key: str) -> Rendering:
 
 def _marked_video(match: re.Match[str]) -> str:
     """A link to a video that begins a paragraph is shown as one: pages embed nothing of other sites."""
-    if urlsplit(match[1]).hostname not in _VIDEO_HOSTS:
+    try:
+        host = urlsplit(match[1]).hostname
+    except ValueError:  # an address that is none
+        host = None
+    if host not in _VIDEO_HOSTS:
         return match[0]
     return match[0].replace("<a ", '<a class="video" ', 1)

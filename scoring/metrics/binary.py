@@ -49,7 +49,7 @@ def _by_truth(rows: Rows) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def _require_both(rows: Rows) -> None:
-    counted = rows.truth if rows.weight is None else rows.truth[rows.weight > 0]
+    counted = rows.counted().truth
     if not 0 < np.count_nonzero(counted == 1) < len(counted):
         raise no_value("only one of the two classes occurs", "give each part rows of both")
 

@@ -196,7 +196,7 @@ def macro_roc_auc(rows: Rows) -> float:
     """
     from sklearn.metrics import roc_auc_score  # here, because loading it takes longer than scoring most files
 
-    scores = []
+    scores, rows = [], rows.counted()
     for place in range(rows.classes):
         truth = rows.truth == place
         if 0 < np.count_nonzero(truth) < len(truth):

@@ -46,7 +46,7 @@ Formula = TypeVar("Formula", bound=Callable[..., Any])
 SKLEARN: Final = "scikit-learn: sklearn.metrics."
 LARGEST: Final = float(np.finfo(np.float64).max)
 MIN_POSITIVE: Final = float(np.finfo(np.float64).tiny)
-_HUGE: Final = 1e100  # no metric of smaller numbers overflows
+_HUGE: Final = 1e100  # no metric of numbers between its inverse and this overflows
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,14 @@ class Rows:
     weight: Floats | None = None
     group: NDArray[np.int64] | None = None
     classes: int = 0
+
+    def counted(self) -> "Rows":
+        """The rows that count, without those of weight 0.
+
+        >>> Rows(np.array([1, 2]), np.array([1, 2]), np.array([0.0, 0.5])).counted().truth.tolist()
+        [2]
+        """
+        return self if self.weight is None else self.take(self.weight > 0)
 
     def mean(self, values: Any) -> float:
         """The mean of one value a row, weighted where the rows have weights."""
@@ -309,15 +317,19 @@ def _require_finite(score: float, metric: Metric, rows: Rows) -> float:
     """The score. Raises where it is not finite, for which only wild predictions are to blame."""
     if math.isfinite(score):
         return score
-    if _is_huge(rows.prediction) and not _is_huge(rows.truth):
+    if _is_extreme(rows.prediction) and not _is_extreme(rows.truth):
         right = "predict numbers of the size of the true ones"
-        raise ScoringInputError("infinite", "prediction", "it is so large that the score is not finite", right)
+        what = "it is so large, or so near 0, that the score is not finite"
+        raise ScoringInputError("infinite", "prediction", what, right)
     right = "choose another metric or other rows"
     raise ScoringInputError("infinite", metric.name, "the score is not finite on these rows", right)
 
 
-def _is_huge(values: NDArray[Any]) -> bool:
-    return bool(np.issubdtype(values.dtype, np.number) and np.any(np.abs(values) > _HUGE))
+def _is_extreme(values: NDArray[Any]) -> bool:
+    if not np.issubdtype(values.dtype, np.number):
+        return False
+    sizes = np.abs(values)
+    return bool(np.any((sizes > _HUGE) | ((sizes > 0) & (sizes < 1 / _HUGE))))
 
 
 def _require_usable(metric: Metric, rows: Rows) -> None:

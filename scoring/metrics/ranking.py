@@ -132,7 +132,12 @@ def hit_rates(rows: Rows, *, k: int) -> Floats:
 
 
 @GROUPS.whole(
-    "group_ndcg", "nDCG at k of groups", SKLEARN + "ndcg_score", parameters=(_K,), words="ndcg learning to rank"
+    "group_ndcg",
+    "nDCG at k of groups",
+    SKLEARN + "ndcg_score",
+    target=Target("number", least=0.0),
+    parameters=(_K,),
+    words="ndcg learning to rank",
 )
 def group_gain(rows: Rows, *, k: int) -> float:
     """Each row is a candidate of a group (a query, a user) with a relevance; the predictions order them.
@@ -142,6 +147,8 @@ def group_gain(rows: Rows, *, k: int) -> float:
     >>> round(group_gain(Rows(np.array([1.0, 0.0, 2.0]), np.array([0.2, 0.9, 0.4]), group=np.array([0, 0, 1])), k=2), 4)
     0.8155
     """
+    if np.any(rows.truth < 0):
+        raise no_value("a relevance is below 0", "give 0 to what is not relevant")
     scores = [_ndcg(part.truth, part.prediction, k) for part in rows.by_group() if np.any(part.truth > 0)]
     return _mean(scores)
 

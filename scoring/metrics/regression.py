@@ -215,7 +215,9 @@ def explained_variance(rows: Rows) -> float:
 def _spread(rows: Rows) -> float:
     """The variance of the truth."""
     spread = rows.mean((rows.truth - rows.mean(rows.truth)) ** 2)
-    if np.ptp(rows.truth) == 0 or spread == 0:  # the mean of equal values may differ from them in its last digit
+    if (
+        np.ptp(rows.counted().truth) == 0 or spread == 0
+    ):  # the mean of equal values may differ from them in its last digit
         raise no_value("all true values are equal", "give each part values that differ")
     return spread
 
@@ -235,7 +237,8 @@ def pearson(rows: Rows) -> float:
     >>> round(pearson(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0]))), 4)
     1.0
     """
-    return _correlation(rows, rows.truth, rows.prediction)
+    counted = rows.counted()
+    return _correlation(counted, counted.truth, counted.prediction)
 
 
 def _correlation(rows: Rows, truth: Any, prediction: Any) -> float:
@@ -296,7 +299,7 @@ def concordance_correlation(rows: Rows) -> float:
     """
     true_spread, spread, joint = _moments(rows, rows.truth, rows.prediction)
     offset = (rows.mean(rows.truth) - rows.mean(rows.prediction)) ** 2
-    if np.ptp([rows.truth, rows.prediction]) == 0 or true_spread + spread + offset == 0:
+    if np.ptp([rows.counted().truth, rows.counted().prediction]) == 0 or true_spread + spread + offset == 0:
         raise no_value("all values are equal", "give each part values that differ")
     return 2 * joint / (true_spread + spread + offset)
 

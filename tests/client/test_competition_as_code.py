@@ -27,6 +27,7 @@ from podium.folders import Folder
 from tests.client.conftest import Proxy, make_token
 from tests.images import png_bytes
 from tests.scenario import Scenario
+from workers.errors import SandboxError
 
 
 @pytest.fixture
@@ -45,6 +46,18 @@ def folder(site: Scenario, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_file_that_was_changed_before_1980_is_sent(folder: Path) -> None:
     os.utime(folder / "competition.yaml", (0, 0))
     assert main(["competition", "push", str(folder), "--yes"]) == 0
+
+
+def test_a_fault_of_this_machine_is_said_in_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(*arguments: Any, **options: Any) -> None:
+        raise SandboxError("output_unreadable", "the output: Input/output error")
+
+    monkeypatch.setattr("workers.local.run_locally", run)
+    assert main(["competition", "init", str(tmp_path / "learn"), "--template", "code"]) == 0
+    assert main(["competition", "run", str(tmp_path / "learn")]) == 2
+    assert "podium: output_unreadable: the output: Input/output error [cannot_run]\n" in capsys.readouterr().err
 
 
 def test_a_token_that_may_organize_is_enough(

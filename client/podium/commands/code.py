@@ -80,7 +80,7 @@ def run(
     with needing("run"):
         from files.bundles.local_jobs import local_jobs
         from files.code_check import OwnEnvironment
-        from podium.rehearsal import require_environment
+        from podium.rehearsal import CANNOT_RUN, require_environment
         from workers.local import has_gpu, run_locally
     own = OwnEnvironment(weights, own_image, mirror)
     require_environment(own)
@@ -92,7 +92,7 @@ def run(
                 planned = [local._replace(job=local.job.model_copy(update={"gpus": 0})) for local in planned]
             built = cache_dir() / "environments"  # once for all tasks
             ended = [(task, run_locally(job, environments=built, any_mirror=True)) for task, job in planned]
-        except ValueError as error:
+        except CANNOT_RUN as error:
             raise InvalidInput(str(error), code="cannot_run") from error
     if as_json:
         write_json(

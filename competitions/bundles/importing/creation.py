@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from functools import partial
 
 from django.db.models import Exists, OuterRef
 from django.utils.text import slugify
@@ -204,18 +203,23 @@ class Maker:
 
     def _images(self, competition: Competition, now: datetime) -> None:
         images = self.reader.usable_images.files
-        ask = partial(image_import, competition=competition, now=now)
+
+        def show(path: str, place: ImageUpload.Place, name: str = "") -> None:
+            part = self.parts[path]
+            encoded = part.encoded[place]
+            image_import(competition=competition, place=place, file=part.file, encoded=encoded, now=now, name=name)
+
         for place in (ImageUpload.Place.LOGO, ImageUpload.Place.COVER):
             shown = getattr(self.reader.usable_images, place)
             if shown is None:
                 store_competition(fill(competition, **{place.value: None}), now=now)
             elif self.parts[shown].file != getattr(competition, place):
-                ask(place=place, file=self.parts[shown].file)
+                show(shown, place)
         before = Existing(competition.images.all(), "name")
         for name, path in images.items():
             image = before.take(name, PageImage(competition=competition, name=name))
             if not image.pk or image.file_id != self.parts[path].file.pk:
-                ask(place=ImageUpload.Place.PAGE, file=self.parts[path].file, name=name)
+                show(path, ImageUpload.Place.PAGE, name)
         before.remove_others()
         if images:
             self.report.created.append(f"{quantity(len(images), 'image')} for pages")

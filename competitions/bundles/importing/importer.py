@@ -1,7 +1,7 @@
 """Making a competition from a bundle, or as a clone: all of it or nothing, with a report."""
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -14,7 +14,8 @@ from competitions.bundles.importing.creation import Maker
 from competitions.bundles.importing.rows import Part, References
 from competitions.bundles.unpacking import sample_fault
 from competitions.bundles.writer import bundle_write
-from competitions.catalog.models import Competition
+from competitions.catalog.models import Competition, ImageUpload
+from competitions.catalog.texts.images import IMAGES_FULL, MAX_IMAGES, image_encode
 from competitions.compute.models import Queue
 from competitions.resources.models import StoredFile
 from competitions.resources.orphans import mark_unneeded
@@ -22,6 +23,7 @@ from competitions.resources.storage import digest_and_size, store_path
 from competitions.resources.versions import require_room
 from files.bundles.archive import BundleFiles, open_bundle
 from files.bundles.faults import InvalidBundle, Report
+from files.bundles.images import BundleImages
 from files.bundles.reader import BundleReader
 from files.bundles.samples import read_samples
 from files.bundles.schema import PHASE_FILES, TASK_FILES
@@ -66,7 +68,7 @@ def bundle_import(
             read_samples(reader, sample_fault)
         reader.valid_spec()
         require_room(owner, new_bytes(files))
-        stored = stored_parts(files, reader, Path(scratch), progress)
+        stored = stored_parts(reader, references, Path(scratch), progress)
         try:
             progress("Creating")
             with transaction.atomic():
@@ -83,6 +85,8 @@ def bundle_import(
 def forget_parts(stored: dict[str, Part], now: datetime) -> None:
     """Remove files that were stored for a failed import, unless something else has the same content."""
     new = [part.file.pk for part in stored.values() if part.is_new]
+    shown = [image for part in stored.values() for image, _ in part.encoded.values()]
+    new += [file.pk for image in shown for file in image.values() if isinstance(file, StoredFile)]
     mark_unneeded(StoredFile.objects.filter(pk__in=new), now=now)
 
 
@@ -99,9 +103,9 @@ def new_bytes(files: BundleFiles) -> int:
     return sum(path.stat().st_size for path in files.folder.rglob("*") if path.is_file())
 
 
-def stored_parts(files: BundleFiles, reader: BundleReader, scratch: Path, progress: Progress) -> dict[str, Part]:
-    """Every file that the bundle names and holds, once."""
-    spec = reader.valid_spec()
+def stored_parts(reader: BundleReader, references: References, scratch: Path, progress: Progress) -> dict[str, Part]:
+    """Every file that the bundle names and holds, once; images are encoded, too. Raises `IMAGES_FULL`."""
+    spec, files = reader.valid_spec(), reader.files
     named: list[str | None] = [*reader.usable_images.paths]
     named += [getattr(task, name) for task in spec.tasks if task.key is None for name in TASK_FILES]
     named += [getattr(phase, name) for phase in spec.phases for name in PHASE_FILES]
@@ -114,7 +118,21 @@ def stored_parts(files: BundleFiles, reader: BundleReader, scratch: Path, progre
         sha256, _ = digest_and_size(path)
         is_new = not StoredFile.objects.filter(sha256=sha256).exists()
         stored[name] = Part(store_path(path, sha256=sha256), file_name, is_new)
+    if len(reader.usable_images.files) > MAX_IMAGES:
+        raise IMAGES_FULL()
+    for place, name in _image_places(reader.usable_images):
+        progress(f"Encoding {name}")
+        part = stored[name]
+        is_shown = references.live is not None and getattr(references.live, place, None) == part.file
+        part.encoded[place] = ({"file": part.file}, "") if is_shown else image_encode(place, part.file)
     return stored
+
+
+def _image_places(images: BundleImages) -> Iterator[tuple[ImageUpload.Place, str]]:
+    """The places of images, with the path of the image that is shown there."""
+    places = ImageUpload.Place
+    yield from ((place, path) for place, path in ((places.LOGO, images.logo), (places.COVER, images.cover)) if path)
+    yield from ((places.PAGE, path) for path in sorted(set(images.files.values())))
 
 
 def competition_clone(

@@ -2,12 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic
 
 from accounts.models import User
-from competitions.catalog.models import Competition, Task
+from competitions.catalog.models import Competition, ImageUpload, Task
 from competitions.catalog.queue_rights import task_fault
+from competitions.catalog.texts.images import Encoded
 from competitions.compute.models import Queue
 from competitions.resources.models import Resource, StoredFile
 from core.refusals import Refusal
@@ -56,11 +57,15 @@ def write(row: RowT, *, is_checked: bool = True, **fields: Any) -> RowT:
 
 @dataclass(frozen=True)
 class Part:
-    """A stored file, its name for downloads, and if its content was new to the site."""
+    """A stored file, its name for downloads, and if its content was new to the site.
+
+    `encoded`: what pages show of an image, by its places.
+    """
 
     file: StoredFile
     file_name: str
     is_new: bool
+    encoded: dict[ImageUpload.Place, Encoded] = field(default_factory=dict)
 
 
 DEFAULT_QUEUE = "default"

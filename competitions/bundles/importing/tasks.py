@@ -10,7 +10,7 @@ from django.db import transaction
 from accounts.models import User
 from competitions.catalog.models import Task
 from competitions.catalog.organizers import require_host
-from competitions.resources.models import Resource
+from competitions.resources.models import Resource, StoredFile
 from competitions.resources.storage import store_path
 from competitions.resources.versions import require_room
 from core.refusals import InvalidFile
@@ -39,8 +39,9 @@ def task_import(*, source: Path, owner: User, record: Callable[[Task], None] = l
         reader = _TaskReader(read_document(path, TASK_YAML), files, owner)
         reader.check()
         require_room(owner, sum(part.stat().st_size for part in files.folder.rglob("*") if part.is_file()))
+        parts = reader.store(Path(scratch))
         with transaction.atomic():
-            task = reader.create(Path(scratch))
+            task = reader.create(parts)
             record(task)
     return task
 
@@ -101,23 +102,28 @@ class _TaskReader(DocumentReader):
         if name.endswith("program") and (missing := command_fault(self.files, relative)):
             self.add_warning(where, missing)
 
-    def create(self, scratch: Path) -> Task:
-        """The task's rows. Everything has been checked."""
-        resources = {name: self._resource(name, scratch) for name in TASK_FILES if self.data.get(name) is not None}
+    def store(self, scratch: Path) -> dict[str, tuple[StoredFile, str]]:
+        """Store the files of the archive, before the transaction of the rows; with names, by kind."""
+        parts = {}
+        for name in TASK_FILES:
+            if self.data.get(name) is not None and name not in self.existing:
+                path, file_name = self.files.zip_part(str(self.data[name]["zip"]), scratch)
+                parts[name] = store_path(path), file_name
+        return parts
+
+    def create(self, parts: dict[str, tuple[StoredFile, str]]) -> Task:
+        """The task's rows. Everything has been checked and stored."""
+        own = {name: self._resource(name, *part) for name, part in parts.items()}
         return Task.objects.create(
             owner=self.owner,
             name=self.data["name"][:256],
             description=self.data["description"],
             is_public=self.data.get("is_public") is True,
             ingestion_only_during_scoring=self.data.get("ingestion_only_during_scoring") is True,
-            **resources,
+            **self.existing,
+            **own,
         )
 
-    def _resource(self, name: str, scratch: Path) -> Resource:
-        if name in self.existing:
-            return self.existing[name]
-        path, file_name = self.files.zip_part(str(self.data[name]["zip"]), scratch)
+    def _resource(self, name: str, file: StoredFile, file_name: str) -> Resource:
         label = f"{self.data['name']}: {Resource.Kind(name).label}"[:200]
-        return Resource.objects.create(
-            owner=self.owner, kind=name, name=label, file=store_path(path), file_name=file_name
-        )
+        return Resource.objects.create(owner=self.owner, kind=name, name=label, file=file, file_name=file_name)

@@ -18,11 +18,12 @@ from competitions.bundles.importing.importer import Progress, forget_parts, new_
 from competitions.bundles.importing.rows import Part, References
 from competitions.bundles.pushing.document import LiveDocument
 from competitions.bundles.pushing.review import BreaksContest, Change, differences, require_standing, rules_broken
+from competitions.bundles.refusals import COMPETITION_GONE
 from competitions.bundles.unpacking import sample_fault
 from competitions.catalog.changes.boards import watch_board
 from competitions.catalog.changes.change import change_impact, changed_values, editable_values
 from competitions.catalog.models import Competition, Leaderboard, Phase, Task
-from competitions.catalog.organizers import require_host
+from competitions.catalog.organizers import organizes, require_host
 from competitions.catalog.services import current_rules
 from competitions.factsheets.models import Question, questions_changed
 from competitions.resources.versions import require_room
@@ -91,7 +92,7 @@ class Push:
         live, owner = self.live, self.owner
         if live is None:
             return self._create(now)
-        _lock(live)
+        _lock(live, owner)
         before, broken, phases = LiveDocument(live, owner), rules_broken(live), _phases(live)
         rules, settings, boards = current_rules(live), copy(live), _boards(live)
         require_standing(live, self.reader.valid_spec())
@@ -149,7 +150,7 @@ def push_read(folder: Path, *, owner: User, now: datetime, progress: Progress, k
     reader.valid_spec()
     require_room(owner, max(0, new_bytes(reader.files) - known_bytes))
     with tempfile.TemporaryDirectory() as scratch:
-        parts = stored_parts(reader.files, reader, Path(scratch), progress)
+        parts = stored_parts(reader, references, Path(scratch), progress)
     progress("Comparing")
     try:
         yield Push(reader, references, parts, owner)
@@ -169,12 +170,16 @@ def _named(reader: BundleReader, owner: User) -> Competition | None:
     return Competition.objects.managed_by(owner).select_related("queue").filter(slug=slug or "").first()
 
 
-def _lock(competition: Competition) -> None:
+def _lock(competition: Competition, owner: User) -> None:
     """Lock the competition, its phases and its boards, in the order of docs/architecture.md.
 
-    The competition was read before its files were stored, so it is read again.
+    The competition was read before its files were stored, so it is read again. Raises `COMPETITION_GONE` where its owner may not
+    change it any more.
     """
-    competition.refresh_from_db(from_queryset=Competition.objects.select_for_update(of=("self",), no_key=True))
+    list(Competition.objects.select_for_update(of=("self",), no_key=True).filter(pk=competition.pk))
+    if not organizes(owner, competition.pk):
+        raise COMPETITION_GONE()
+    competition.refresh_from_db()
     list(Phase.objects.select_for_update(of=("self",), no_key=True).filter(competition=competition).order_by("pk"))
     boards = Leaderboard.objects.select_for_update(of=("self",), no_key=True).filter(phase__competition=competition)
     list(boards.order_by("pk"))

@@ -18,6 +18,7 @@ from competitions.bundles.pushing.applying import Push, PushResult, push_read
 from competitions.bundles.refusals import CHANGED_SINCE, NOT_COMPARED, FilesMissing
 from competitions.bundles.unpacking import unpacked
 from competitions.catalog.models import Competition, PageImage, Phase, Solution, Task
+from competitions.catalog.organizers import require_host
 from competitions.resources.models import Resource, StoredFile, Upload
 from competitions.resources.storage import local_copy
 from competitions.resources.versions import resources_named_by
@@ -36,7 +37,12 @@ State = CompetitionPush.State
 def push_begin(
     *, owner: User, bundle: StoredFile, digests: Mapping[str, str], base: str, is_forced: bool, now: datetime
 ) -> CompetitionPush:
-    """Compare a folder with the live competition. Raises `FilesMissing` with digests to upload first."""
+    """Compare a folder with the live competition.
+
+    Raises `HostsOnly`, or `FilesMissing` with digests to upload first.
+    """
+    if not Competition.objects.managed_by(owner).exists():  # who organizes none begins with a new one
+        require_host(owner)
     held = files_held(owner, set(digests.values()))
     if missing := sorted(set(digests.values()) - set(held)):
         raise FilesMissing(missing)
@@ -152,14 +158,16 @@ def _result_json(pushed: PushResult) -> dict[str, object]:
     }
 
 
+@transaction.atomic
 def forget_push_files(*, now: datetime) -> int:
     """For the reconciler: release a push's files a day after it ended; its changes are kept."""
     over = CompetitionPush.objects.filter(
         state__in=(State.COMPARED, State.APPLIED, State.FAILED), changed_at__lte=now - KEPT
     )
-    old = list(over.exclude(bundle=None).values_list("pk", flat=True)[:500])
+    locked = over.exclude(bundle=None).select_for_update(of=("self",))  # whoever agrees to one meanwhile waits
+    old = list(locked.values_list("pk", flat=True)[:500])
     CompetitionPush.parts.through.objects.filter(competitionpush__in=old).delete()
-    return CompetitionPush.objects.filter(pk__in=old).update(bundle=None)
+    return CompetitionPush.objects.filter(pk__in=old).update(bundle=None, digests={})
 
 
 def files_held(user: User, digests: Collection[str]) -> dict[str, StoredFile]:

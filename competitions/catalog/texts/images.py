@@ -45,7 +45,8 @@ def image_request(
     Competition.objects.select_for_update(no_key=True).get(pk=competition.pk)  # those that come at once take turns
     if place == ImageUpload.Place.PAGE:
         _require_room(competition, file, name)
-    if _show_known(competition, place, file, name):
+    if image := _known(place, file):
+        _show(competition, place, name, image)
         return
     upload, _ = ImageUpload.objects.update_or_create(
         competition=competition,
@@ -66,12 +67,10 @@ def _require_room(competition: Competition, file: StoredFile, name: str) -> None
         raise IMAGES_FULL()
 
 
-def _show_known(competition: Competition, place: ImageUpload.Place, file: StoredFile, name: str) -> bool:
-    """Show a file that this site wrote, as its size on record tells; False for any other."""
+def _known(place: ImageUpload.Place, file: StoredFile) -> dict[str, object]:
+    """The fields of an image that this site wrote, as its size on record tells; none for any other."""
     twin = PageImage.objects.filter(file=file, width__isnull=False).first() if place == ImageUpload.Place.PAGE else None
-    if twin is not None:
-        _show(competition, place, name, {key: getattr(twin, key) for key in ("file", "small", "width", "height")})
-    return twin is not None
+    return {} if twin is None else {key: getattr(twin, key) for key in ("file", "small", "width", "height")}
 
 
 def _show(competition: Competition, place: str, name: str, image: dict[str, object]) -> None:
@@ -112,18 +111,32 @@ def _encode(upload: ImageUpload, claimed: Claim) -> str:
     return fault
 
 
-def image_import(
-    *, competition: Competition, place: ImageUpload.Place, file: StoredFile, now: datetime, name: str = ""
-) -> None:
-    """Like `image_request`, for background processes: re-encode it here, so that its bytes are final.
+Encoded = tuple[dict[str, object], str]  # the fields of an image to show, or none and its fault
 
-    An image that fails is listed in the workspace with the reason. Raises `IMAGES_FULL`.
+
+def image_encode(place: ImageUpload.Place, file: StoredFile) -> Encoded:
+    """Re-encode an image here, unless this site wrote it. It takes long: call it before a transaction."""
+    if image := _known(place, file):
+        return image, ""
+    return encode_image(file, SIZES[place], is_wanted=lambda: True)
+
+
+def image_import(
+    *,
+    competition: Competition,
+    place: ImageUpload.Place,
+    file: StoredFile,
+    encoded: Encoded,
+    now: datetime,
+    name: str = "",
+) -> None:
+    """Show an image of a bundle, which `image_encode` has encoded; its bytes are final.
+
+    One that failed is listed in the workspace with the reason. Raises `IMAGES_FULL`.
     """
+    image, fault = encoded
     if place == ImageUpload.Place.PAGE:
         _require_room(competition, file, name)
-    if _show_known(competition, place, file, name):
-        return
-    image, fault = encode_image(file, SIZES[place], is_wanted=lambda: True)
     if image:
         _show(competition, place, name, image)
         return

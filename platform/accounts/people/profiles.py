@@ -34,7 +34,7 @@ TOO_MANY_PROFILE_REPORTS: Final = RefusalKind(
     tells=("limit",),
 )
 
-# Sent with `user` after the commit, once their name leads to a page or no longer does.
+# Sent with `user` inside the transaction by which their name leads to a page or no longer does: no page may go on naming them.
 profile_switched = Signal()
 
 
@@ -111,13 +111,8 @@ def profile_save(*, form: ProfileForm) -> Profile:
             profile.pk = stored.pk
         profile.save(force_insert=stored is None, force_update=stored is not None)
         if profile.is_public != (stored is not None and stored.is_public):
-            switch_announce(profile.user)
+            profile_switched.send(sender=Profile, user=profile.user)
     return profile
-
-
-def switch_announce(user: User) -> None:
-    """Have pages that name the person drawn anew, after the commit."""
-    transaction.on_commit(lambda: profile_switched.send(sender=Profile, user=user))
 
 
 def public_profile(username: str) -> Profile | None:
@@ -159,7 +154,7 @@ def profile_hide(*, profile: Profile, by: User, now: datetime) -> None:
     profile.is_public, profile.is_indexed, profile.hidden_at = False, False, profile.hidden_at or now
     profile.save(update_fields=["is_public", "is_indexed", "hidden_at"])
     if was_public:
-        switch_announce(profile.user)
+        profile_switched.send(sender=Profile, user=profile.user)
 
 
 def profile_release(*, profile: Profile) -> bool:

@@ -174,6 +174,18 @@ def test_a_task_is_made_of_a_zip(site: Scenario, tmp_path: Path) -> None:
     assert task in Task.objects.usable_by(person(is_staff=True))
 
 
+def test_the_files_of_a_task_are_stored_before_the_transaction_that_makes_its_rows(
+    site: Scenario, tmp_path: Path
+) -> None:
+    parts = {name: {"zip": f"{name}.zip"} for name in ("scoring_program", "input_data")}
+    document = {"name": "Alone", "description": "By itself"} | parts
+    source = task_zip(tmp_path / "t.zip", document, scoring_program=PROGRAM, input_data=zip_bytes({"x": "y"}))
+    with CaptureQueriesContext(connection) as queries:
+        task_import(source=source, owner=site.organizer)
+    inserted = [query["sql"].split('"')[1] for query in queries if query["sql"].startswith("INSERT")]
+    assert inserted == ["resources_storedfile"] * 2 + ["resources_resource"] * 2 + ["catalog_task"]
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

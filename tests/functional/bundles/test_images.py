@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from competitions.bundles.importing.importer import Imported, bundle_import, competition_clone
 from competitions.bundles.writer import bundle_write
@@ -58,7 +60,12 @@ def test_an_image_that_a_page_shows_comes_with_it(
 
 def test_the_rules_show_images_too(site: Scenario, tmp_path: Path) -> None:
     files = {"terms.md": '<img src="plot.gif">', "pages/one.md": "Words.", "plot.gif": png_bytes(2, 2)}
-    assert list(image_contents(imported(site, tmp_path, files).competition)) == ["plot.gif"]
+    with CaptureQueriesContext(connection) as queries:
+        assert list(image_contents(imported(site, tmp_path, files).competition)) == ["plot.gif"]
+    inserted = [query["sql"].split('"')[1] for query in queries if query["sql"].startswith("INSERT")]
+    rows = inserted[inserted.index("catalog_competition") :]
+    assert "catalog_pageimage" in rows
+    assert "resources_storedfile" not in rows, "files are written before the transaction that makes the rows"
 
 
 @pytest.mark.parametrize(

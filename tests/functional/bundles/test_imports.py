@@ -6,14 +6,18 @@ from typing import Any
 import pytest
 import yaml
 from django.core.management import CommandError, call_command
+from django.db import OperationalError
 from django.test import Client
 from django.utils import timezone
 
 from competitions.bundles.importing.importer import Imported, bundle_import
+from competitions.bundles.imports import import_begin, import_perform
+from competitions.bundles.models import BundleImport
 from competitions.catalog.models import Competition, Task
 from competitions.compute.models import Queue
 from competitions.resources.models import Resource, StoredFile
 from competitions.resources.orphans import GRACE, remove_orphans
+from competitions.resources.storage import store_bytes
 from examples.pcqm4mv2_small.bundle import build_bundle
 from examples.pcqm4mv2_small.generate import Sizes
 from files.bundles.faults import InvalidBundle
@@ -217,6 +221,24 @@ def test_a_failure_leaves_nothing_behind(site: Scenario, tmp_path: Path, monkeyp
     assert remove_orphans(now=site.now) == 0, "somebody may be storing the same bytes"
     remove_orphans(now=timezone.now() + GRACE)
     assert StoredFile.objects.count() == before[-1]
+
+
+def test_an_import_that_ended_in_a_deadlock_is_done_again(
+    site: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def deadlock(*arguments: object, **options: object) -> None:
+        raise OperationalError("deadlock detected")
+
+    stored = store_bytes(packed(write(tmp_path / "b", second()), tmp_path / "b.zip").read_bytes())
+    job = import_begin(owner=site.organizer, stored=stored, file_name="b.zip", queue=site.queue, now=NOON)
+    with monkeypatch.context() as patched:
+        patched.setattr("competitions.bundles.importing.creation.boards_write", deadlock)
+        with pytest.raises(OperationalError):
+            import_perform(job.pk)
+    BundleImport.objects.filter(pk=job.pk).update(claimed_until=NOON)
+    import_perform(job.pk)
+    job.refresh_from_db()
+    assert (job.state, job.attempts) == (BundleImport.State.FINISHED, 2)
 
 
 def faults_of_import(site: Scenario, source: Path, queue: Queue | None) -> set[str]:

@@ -18,6 +18,7 @@ from django.utils import timezone
 from accounts.models import Scope, User, token_create
 from audit.models import AuditEntry
 from competitions.bundles.pushing.applying import push_read
+from competitions.bundles.refusals import COMPETITION_GONE
 from competitions.catalog.changes.boards import change_board
 from competitions.catalog.models import Column, Competition, CompetitionOrganizer, Leaderboard, Phase, Task
 from competitions.leaderboards.models import Entry
@@ -29,6 +30,7 @@ from tests.background import run_background
 from tests.bundle_files import FILES, second
 from tests.functional.bundles.test_every_setting import vary
 from tests.growing import grow
+from tests.refusals import refuses
 from tests.rows import rows_by_model
 from tests.scenario import NOON, Scenario, person, resource, zip_bytes
 
@@ -365,6 +367,9 @@ def test_a_file_is_taken_by_its_digest_from_those_alone_who_may_read_it(site: Sc
     )
     sent = stranger.post("pushes/", {"bundle": str(bundle.key), "files": {path: labels.file_id}})
     assert (sent.status_code, sent.json()["missing"]) == (422, [labels.file_id])
+    User.objects.filter(pk=stranger.user.pk).update(is_staff=False)
+    refused = stranger.post("pushes/", {"bundle": str(bundle.key)})
+    assert refused.json()["code"] == "hosts_only", "who hosts nothing makes the site unpack nothing"
     document = f"/api/v1/competitions/{site.competition.slug}/document/"
     assert stranger.client.get(document).status_code == 404
     (address,) = {file["url"] for file in api.client.get(document).json()["files"] if file["sha256"] == labels.file_id}
@@ -399,6 +404,9 @@ def test_what_happens_while_the_files_of_a_push_are_stored_is_not_written_back(
     with push_read(tmp_path, owner=site.organizer, now=NOON, progress=print) as push:
         Competition.objects.filter(pk=site.competition.pk).update(is_published=False)
         push.apply(NOON, lambda outcome: None)
+        CompetitionOrganizer.objects.all().delete()
+        with refuses(COMPETITION_GONE):
+            push.apply(NOON, lambda outcome: None)
     competition = Competition.objects.get(pk=site.competition.pk)
     assert (competition.reward, competition.is_published) == ("A cup", False)
 

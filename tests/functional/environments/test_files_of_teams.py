@@ -29,7 +29,7 @@ from core.refusals import Refusal, RefusalKind
 from tests.background import run_background
 from tests.permissions import user_client
 from tests.refusals import refuses
-from tests.scenario import CODE, FILE_NAME, Scenario, person, prediction_bytes, zip_bytes
+from tests.scenario import CODE, FILE_NAME, Scenario, person, prediction_bytes, scenario, zip_bytes
 from tests.unit.environments.archives import LAYER, docker_files, image_config, sha256, tar_bytes
 from workers.protocol.jobs import StagedFile
 
@@ -124,6 +124,18 @@ def test_the_same_upload_is_one_file_however_often_it_is_said(open_site: Scenari
         for _ in range(2)
     ]
     assert files[0].pk == files[1].pk
+    other = scenario()
+    other.join(user=open_site.member())
+    Phase.objects.filter(pk=other.phase.pk).update(own_weights=True)
+    with refuses(refusals.UPLOAD_USED):
+        environment_file_add(
+            user=open_site.member(),
+            competition=other.competition,
+            kind=WEIGHTS,
+            name="a",
+            upload=upload,
+            now=open_site.now,
+        )
 
 
 def test_a_run_is_given_its_teams_weights_and_the_receipt_names_their_digest(open_site: Scenario) -> None:

@@ -10,7 +10,7 @@ import time_machine
 from django.core.exceptions import ValidationError
 from django.test import Client
 from django.urls import reverse
-from pytest_django import DjangoAssertNumQueries, DjangoCaptureOnCommitCallbacks
+from pytest_django import DjangoAssertNumQueries
 
 from accounts.attempts import Limit
 from accounts.links import require_github_name, require_orcid, require_web_site
@@ -142,9 +142,7 @@ def test_final_ranks_are_those_that_everybody_sees(site: Scenario) -> None:
             assert site.team.name not in page(member, client)
 
 
-def test_names_lead_to_the_profile_only_where_it_is_on(
-    site: Scenario, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
-) -> None:
+def test_names_lead_to_the_profile_only_where_it_is_on(site: Scenario) -> None:
     site.score(site.submit(), 0.25)
     member = site.member()
     link = reverse("web:person", args=[member.username])
@@ -156,8 +154,7 @@ def test_names_lead_to_the_profile_only_where_it_is_on(
         return [link in Client().get(address).content.decode() for address in (board, team)]
 
     assert linked() == [False, False]
-    with django_capture_on_commit_callbacks(execute=True):
-        assert client.post(reverse("accounts:public"), {"is_public": "on"}).status_code == 302
+    assert client.post(reverse("accounts:public"), {"is_public": "on"}).status_code == 302
     assert linked() == [True, True]
     User.objects.filter(pk=member.pk).update(is_active=False)
     profiles.profile_switched.send(sender=Profile, user=member)

@@ -18,6 +18,7 @@ from competitions.runs.leases.retries import expire_leases
 from competitions.runs.models import Run, TeamTurn
 from competitions.runs.queue import matching
 from competitions.runs.services import submission_rerun
+from competitions.runs.transitions import run_fail
 from competitions.runs.worker_api.jobs import job_for
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind, Reason, State
@@ -249,6 +250,27 @@ def test_a_claim_that_is_sent_twice_gets_the_same_run_and_late_copies_nothing(si
     other = claim(worker, site.now, "c2")
     assert other is not None
     assert other.pk != first.pk
+
+
+def test_a_claim_that_got_nothing_while_its_first_copy_ended_a_run_leases_none_behind(
+    site: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker, answers = site.worker(), list[Run | None]()
+    site.queue.allowed_images = "podium/*"
+    site.queue.save()
+    site.phase.docker_image = "evil/miner:latest"
+    site.phase.save()
+    site.submit(), site.submit(phase=site.sealed, at=site.now + timedelta(seconds=1))
+
+    def end_and_hear_again(run: Run, **options: Any) -> bool:
+        ended = run_fail(run, **options)
+        answers.append(claim(worker, site.now, "c1"))
+        return ended
+
+    monkeypatch.setattr(dispatch, "run_fail", end_and_hear_again)
+    assert claim(worker, site.now + timedelta(seconds=1), "c1") is None
+    assert answers == [None]
+    assert claim(worker, site.now + timedelta(seconds=1), "c2") is not None
 
 
 def test_an_image_that_the_queue_forbids_is_named_and_charged_to_nobody(site: Scenario) -> None:

@@ -27,12 +27,14 @@ from competitions.notifications.services import notify_person
 from competitions.teams import services as teams
 from competitions.teams.merging import merge_accept, merge_propose
 from competitions.teams.models import Registration, Team
+from competitions.teams.refusals import NO_TEAM, RegistrationDenied
 from competitions.webhooks import services
 from competitions.webhooks.delivering import PAUSES
 from competitions.webhooks.models import Webhook, WebhookMessage
 from competitions.webhooks.services import (
     KEPT,
     MOST_OF_AN_OWNER,
+    NO_ORGANIZER,
     TEST_WAITS,
     messages_expire,
     webhook_create,
@@ -161,6 +163,8 @@ def test_what_an_organizer_had_sent_ends_with_their_rights(site: Scenario) -> No
     webhook_resume(webhook=theirs, by=person())
     announce(site, "At last")
     assert [each.messages.count() for each in (theirs, of_successor)] == [2, 2]
+    with refuses(NO_ORGANIZER):
+        hook(site, "https://rival.example/y")
 
 
 @pytest.mark.parametrize("end", ["leaves", "is denied"])
@@ -189,6 +193,10 @@ def test_what_a_member_had_sent_ends_with_their_part_in_the_team(site: Scenario,
     webhook_resume(webhook=theirs, by=site.team.captain)
     announce(site, "More")
     assert theirs.messages.count() == 1, "the others may want it all the same"
+    with refuses(NO_TEAM if end == "leaves" else RegistrationDenied):
+        webhook_create(
+            competition=site.competition, team=site.team, by=mate, url="https://x.example/", kinds=[], now=site.now
+        )
 
 
 def test_what_was_taken_back_is_not_sent(site: Scenario) -> None:

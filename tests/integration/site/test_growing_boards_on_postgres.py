@@ -22,7 +22,7 @@ from competitions.submissions.services import NewSubmission, submission_create, 
 from competitions.submissions.states import Kind, State
 from core.background import jobs
 from tests.growing import DATASET, grow, joined, order, settle, submit_code, submit_dataset, work
-from tests.integration.site.test_races_on_postgres import at_once, gap_before_writing, without_row_locks
+from tests.races import at_once, gap_before_writing, without_row_locks
 from tests.scenario import Scenario, scenario, zip_bytes
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -48,8 +48,8 @@ from competitions.webhooks import services as webhooks
 from competitions.webhooks.models import Webhook
 from competitions.winners.models import Lane
 from tests.answers import read_result
-from tests.integration.site.test_races_on_postgres import meet, site
 from tests.permissions import user_client
+from tests.races import meet, site
 from tests.scenario import FILE_NAME, Scenario, lease, person, prediction_bytes
 from tests.waiting import wait_for
 

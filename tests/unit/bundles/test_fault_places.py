@@ -16,7 +16,9 @@ import yaml
 from competitions.catalog.presets import PRESETS
 from files.archives import ArchiveLimits
 from files.bundles import archive
+from files.bundles.archive import BundleFiles
 from files.bundles.faults import Report
+from files.bundles.reader import BundleReader
 from files.bundles.rules import PRESET_NAMES
 from files.bundles.samples import check_bundle
 from podium.cli import main
@@ -62,7 +64,10 @@ CASES: list[tuple[str, Any, str]] = [
     ("tasks.0.index", ..., "`index` is missing"),
     ("tasks.0.name", ..., "`name` is missing"),
     ("tasks.0.scoring_program", ..., "`scoring_program` is missing"),
+    ("tasks.0.scoring_program", "", "`scoring_program` is missing"),
     ("tasks.0.reference_data", "no_such", "the bundle has no 'no_such'"),
+    ("tasks.0.reference_data", "-", "the bundle has no '-'"),
+    ("terms", "-", "the bundle has no '-'"),
     ("tasks.0.reference_data", "0b9f1c5e-1111-2222-3333-4444555566667", "has 37 characters; the key of a dataset has 36"),
     ("tasks.1", {"index": 0, "name": "Second", "scoring_program": "scoring_program"}, "the index 0 is that of another task"),
     ("tasks.1", CHECK | {"podium": {"checks": 0}}, "a check needs both"),
@@ -170,9 +175,12 @@ def test_missing_files_of_the_old_shape_are_said_beside_what_else_is_wrong(tmp_p
 LEGACY_CASES = [
     ("html:\n  overview: overview.html\n  terms: terms.md\n", "html: {}\n", "there are no pages"),
     ("  terms: terms.md\n", "", "the page `terms` is missing"),
+    ("  terms: terms.md\n", "  terms:\n", "the page `terms` is missing"),
     ("overview.html", "none.html", "the bundle has no 'none.html'"),
     ("    start_date: 2027-03-01\n", "", "the date is missing"),
     ("start_date: 2027-03-01", "start_date: whenever", "'whenever' is not a date"),
+    ("start_date: 2027-03-01", "start_date: 9999-12-31 23:59:59", ""),
+    ("phasenumber: 2", f"phasenumber: 1{400 * '0'}", "nothing can migrate to the first phase"),
     (
         "    max_submissions: 100\n",
         "    max_submissions: 100\n    auto_migration: True\n",
@@ -195,6 +203,15 @@ def test_faults_of_the_old_shape_are_named_where_they_stand(tmp_path: Path, old:
     assert bool(report.faults) == bool(words)
     assert not words or any(words in str(fault) for fault in report.faults), [str(fault) for fault in report.faults]
     assert all(fault.line for fault in report.faults)
+
+
+def test_an_empty_path_names_no_file(tmp_path: Path) -> None:
+    spec = BundleReader(BundleFiles(write(tmp_path, changed("tasks.0.reference_data", "")))).valid_spec()
+    assert spec.tasks[0].reference_data is None
+
+
+def test_phases_are_sorted_by_numbers_of_any_size(tmp_path: Path) -> None:
+    assert not check_bundle(write(tmp_path, changed("phases.1.index", 10**400))).faults
 
 
 def test_what_follows_from_a_fault_of_the_old_shape_is_not_said_as_well(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -129,6 +130,33 @@ def test_a_constant_truth_has_no_score_although_its_mean_is_rounded(name: str) -
         METRICS[name].score(Rows(truth, truth))
 
 
+@pytest.mark.parametrize("name", ["r_squared", "explained_variance", "pearson", "concordance_correlation"])
+def test_values_that_differ_in_rows_of_weight_zero_alone_are_equal(name: str) -> None:
+    truth, weight = np.array([0.1, 0.1, 0.1, 7.0]), np.array([1.0, 1.0, 1.0, 0.0])
+    with pytest.raises(ScoringInputError, match="values are equal"):
+        METRICS[name].score(Rows(truth, truth, weight))
+    assert METRICS["pearson"].score(Rows(np.arange(4.0), truth, weight)) == 0.0, "as for constant predictions"
+
+
+def test_a_class_of_weight_zero_is_left_out() -> None:
+    shares = np.array([[0.6, 0.3, 0.1], [0.5, 0.4, 0.1], [0.2, 0.2, 0.6]])
+    rows = Rows(np.arange(3), shares, np.array([1.0, 1.0, 0.0]), classes=3)
+    assert METRICS["macro_roc_auc"].score(rows) == 1.0
+
+
+def test_relevances_are_not_negative() -> None:
+    rows = Rows(np.array([1.0, -1.0]), np.array([0.5, 0.9]), group=np.zeros(2, dtype=np.int64))
+    with pytest.raises(ScoringInputError, match="relevance is below 0"):
+        METRICS["group_ndcg"].score(rows)
+
+
+@pytest.mark.parametrize("name", ["poisson_deviance", "gamma_deviance"])
+def test_a_prediction_next_to_zero_is_its_teams_fault(name: str) -> None:
+    with pytest.raises(ScoringInputError) as refused:
+        METRICS[name].score(Rows(np.ones(2), np.array([1.0, 1e-320])))
+    assert (refused.value.code, refused.value.where) == ("infinite", "prediction")
+
+
 @pytest.mark.parametrize("exponent", [1020, 530, 500, -500, -530, -1000])
 def test_a_correlation_is_the_same_for_values_of_every_size(exponent: int) -> None:
     rng = np.random.default_rng(4)
@@ -195,6 +223,14 @@ def test_arrays_that_a_metric_cannot_take_are_refused(name: str, truth: Any, pre
     with pytest.raises(ScoringInputError) as refused:
         scoring.evaluate(name, {"y_true": np.array(truth), "y_pred": np.array(prediction)})
     assert refused.value.code == code
+
+
+def test_a_long_prediction_costs_little_more_than_its_words() -> None:
+    """A team sends it as often as it likes: a scoring program that is out of time is not its fault."""
+    began = time.process_time()
+    score = METRICS["rouge_l"].score(Rows(np.array(["a b c d e f g h " * 50]), np.array(["b a " * 50_000])))
+    assert score == pytest.approx(2 * 100 / 100_400)
+    assert time.process_time() - began < 1
 
 
 def test_two_metrics_cannot_have_one_name() -> None:

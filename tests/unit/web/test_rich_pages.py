@@ -76,3 +76,6 @@ def test_a_link_to_a_video_is_shown_as_one_and_never_embedded() -> None:
     assert '<a class="video" href="https://www.youtube.com/watch?v=1"' in shown
     assert shown.count("video") == 1
     assert "<iframe" not in shown
+    assert "//[x" in render('<p><a href="//[x">no address</a></p>', "html").html, (
+        "an address that nobody can read stays"
+    )
