@@ -1,6 +1,6 @@
 """The site, the browser and its visitors.
 
-The browser lasts for one file of tests: its event loop must not reach others.
+The browser lasts to the end, and these tests are the last where others run in the same process: its event loop must not reach those.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def site(
         site.stop()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser(chromium: str | None) -> Iterator[Browser]:
     """A Chromium without a window."""
     with sync_playwright() as playwright:

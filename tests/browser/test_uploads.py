@@ -28,7 +28,7 @@ def three_parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
         archive.writestr("metadata.yaml", "command: python3 $program/main.py\n")
         archive.writestr("main.py", "import shutil\nshutil.copy('/app/program/answer.npz', '/app/output/answer.npz')\n")
         archive.writestr("answer.npz", prediction("test-dev", 0.33))
-        archive.writestr("weights.bin", random.Random(4).randbytes(20 * 1024 * 1024))
+        archive.writestr("weights.bin", random.Random(4).randbytes(17 * 1024 * 1024))
     return path
 
 

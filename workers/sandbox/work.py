@@ -104,13 +104,14 @@ class WritableInputs:
 
 
 def copy_tree(source: Path, target: Path) -> None:
-    """Copy a folder's content into another: links as links, without set-ID and sticky bits.
+    """Copy a folder's content into another: links as links, with times, without set-ID and sticky bits.
 
+    Python compares a file's time with that in its byte code, and would compile what is read-only again at each start.
     Raises `SandboxError`: `disk_full` where the target's file system is too small, else `staging_failed`.
     """
     target.mkdir(parents=True, exist_ok=True)
     # Without --preserve=mode no file is ever there with one of these bits; folders may keep the last, which find takes.
-    _copy("cp", "-R", "-P", "--reflink=auto", "--", f"{source}/.", str(target))
+    _copy("cp", "-R", "-P", "--preserve=timestamps", "--reflink=auto", "--", f"{source}/.", str(target))
     _copy("find", str(target), "-perm", "/7000", "!", "-type", "l", "-exec", "chmod", "a-st", "--", "{}", "+")
 
 
