@@ -108,7 +108,8 @@ class _Reader:
                 self._require_values(table, column)
             for group in self.schema.probabilities:
                 self._require_sums(table, group)
-        except pl.exceptions.PolarsError as error:  # a kind of column that nobody thought of is the team's, too
+        # A kind of column that nobody thought of is the team's, too.
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
             reason = printable(str(error).strip().partition("\n")[0][:200]) or type(error).__name__
             what = f"its values cannot be read as what is asked for ({reason})"
             raise ScoringInputError("wrong_type", "the table", what, "give plain numbers and texts") from error

@@ -36,6 +36,7 @@ _CHUNK: Final = 1 << 20
 _TEXTS: Final[tuple[Format, ...]] = ("csv", "tsv", "jsonl")
 _UNREADABLE: Final = (
     pl.exceptions.PolarsError,
+    pl.exceptions.PanicException,  # no `Exception`: some damage meets an assertion of its reader
     OSError,
     ValueError,
     EOFError,

@@ -55,6 +55,7 @@ def test_rows_may_come_in_any_order(tmp_path: Path) -> None:
         (HEADER + "3,1,0,a,1.5\n1,1,0,b,0\n2,1,0,a,1\n", "wrong_type 'n': '1.5' is not a whole number in line 2"),
         (HEADER + "3,,0.5,a,1\n1,1,0,b,0\n2,1,0,a,1\n", "nan 'p': it is empty in line 2 (id 3)"),
         (HEADER + "3,NaN,0.5,a,1\n1,1,0,b,0\n2,1,0,a,1\n", "nan 'p': it is NaN in line 2"),
+        (HEADER + RIGHT + '"', "unknown_format the table: it cannot be read (could not parse"),
         (HEADER + "3,inf,0.5,a,1\n1,1,0,b,0\n2,1,0,a,1\n", "infinite 'p': it is infinite in line 2"),
         (
             HEADER + "3,1.5,0.5,a,1\n1,1,0,b,0\n2,1,0,a,1\n",
