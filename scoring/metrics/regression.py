@@ -215,9 +215,8 @@ def explained_variance(rows: Rows) -> float:
 def _spread(rows: Rows) -> float:
     """The variance of the truth."""
     spread = rows.mean((rows.truth - rows.mean(rows.truth)) ** 2)
-    if (
-        np.ptp(rows.counted().truth) == 0 or spread == 0
-    ):  # the mean of equal values may differ from them in its last digit
+    # The mean of equal values may differ from them in its last digit.
+    if np.ptp(rows.counted().truth) == 0 or spread == 0:
         raise no_value("all true values are equal", "give each part values that differ")
     return spread
 
