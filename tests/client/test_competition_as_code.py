@@ -321,7 +321,7 @@ def test_who_does_not_organize_it_gets_nothing(
     assert main(["competition", "push", str(folder), "--yes"]) == 0
     monkeypatch.setenv("PODIUM_TOKEN", make_token(site.member()))
     assert main(["competition", "pull", str(tmp_path / "stolen"), "--slug", "prices"]) == 2
-    assert main(["competition", "push", str(folder), "--yes", "--force"]) == 1
+    assert main(["competition", "push", str(folder), "--yes", "--force"]) == 3
     assert "does not host competitions yet" in capsys.readouterr().err
     assert CompetitionOrganizer.objects.filter(competition__slug="prices").count() == 1
 
