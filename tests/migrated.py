@@ -1,8 +1,7 @@
 """The tables of an empty site: made once for all suites, and copied from then on.
 
-They are made from the models. The migrations would take twenty seconds of a core on each engine: a demo and the Compose stack
-begin with them, and `test_upgrades.py` compares what they lead to with the models. What was made lies in `var/migrated/` under
-a digest of everything that decides it; whoever comes first makes it, and others wait for that.
+What was made lies in `var/migrated/` under a digest of everything that decides it; whoever comes first makes it, and others wait for
+that.
 """
 
 from __future__ import annotations
@@ -27,24 +26,6 @@ from tests.services import REPOSITORY, VAR, postgres_bin
 FOLDER: Final = VAR / "migrated"
 TEMPLATE: Final = "migrated"  # the database on each server that others are copied from
 TEMPLATE_LOCK: Final = 1  # an advisory lock of the server, while one process makes the template
-FROM_MODELS: Final = """
-from django.apps import apps
-from django.conf import settings
-from django.core.management import call_command
-from django.db import connection
-from django.db.migrations.loader import MigrationLoader
-from django.db.migrations.recorder import MigrationRecorder
-
-if connection.vendor == "postgresql":
-    connection.cursor().execute("CREATE EXTENSION pg_trgm")  # as a migration does
-migrations = list(MigrationLoader(connection).graph.nodes)
-settings.MIGRATION_MODULES = {config.label: None for config in apps.get_app_configs()}
-call_command("migrate", run_syncdb=True, verbosity=0)
-recorder = MigrationRecorder(connection)
-recorder.ensure_schema()
-for app, name in migrations:
-    recorder.record_applied(app, name)
-"""
 
 
 def sqlite(path: Path) -> None:
@@ -124,7 +105,7 @@ def _make_tables(**settings: str) -> None:
     ours = ("PODIUM", "DATABASE", "DJANGO")
     environment = {key: value for key, value in os.environ.items() if not key.startswith(ours)}
     environment |= {"PODIUM_SECRET_KEY": "x" * 40, "PODIUM_DATA_DIR": str(FOLDER / "data")} | settings
-    _run(sys.executable, "manage.py", "shell", "-v0", "-c", FROM_MODELS, **environment)
+    _run(sys.executable, "manage.py", "upgrade", "-v0", **environment)
 
 
 def _run(*command: str | Path, **environment: str) -> None:

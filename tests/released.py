@@ -10,6 +10,7 @@ import gzip
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -83,6 +84,27 @@ def stored_site(version: str, engine: str, folder: Path, postgres_url: str) -> S
     argv = [str(postgres_bin() / "psql"), "-q", "-v", "ON_ERROR_STOP=1", site.environment["DATABASE_URL"]]
     subprocess.run(argv, input=statements, check=True, capture_output=True)
     return site
+
+
+# Where a dump was read in, PostgreSQL puts the types of lists elsewhere; Django's migrations give one column of its own a wider type.
+LIST_TYPES, OF_DJANGO = r"[()\[\]]|::text|::character varying", "auth_group_permissions id "
+SCHEMA = """
+    SELECT attrelid::regclass || ' ' || attname || ' ' || format_type(atttypid, atttypmod) || ' ' || attnotnull || attidentity::text
+        || coalesce(pg_get_expr(adbin, adrelid), '')
+    FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
+    WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND attnum > 0 AND NOT attisdropped
+    UNION SELECT indexdef FROM pg_indexes WHERE schemaname = 'public'
+    UNION SELECT conrelid::regclass || ' ' || conname || ' ' || pg_get_constraintdef(oid)
+    FROM pg_constraint WHERE connamespace = 'public'::regnamespace
+    UNION SELECT extname FROM pg_extension
+"""
+
+
+def schema(postgres_url: str) -> set[str]:
+    """Columns, indexes, constraints and extensions of a database, in PostgreSQL's words."""
+    with contextlib.closing(psycopg2.connect(postgres_url)) as connection, connection.cursor() as cursor:
+        cursor.execute(SCHEMA)
+        return {re.sub(LIST_TYPES, "", row[0]) for row in cursor.fetchall() if not row[0].startswith(OF_DJANGO)}
 
 
 def fill() -> None:

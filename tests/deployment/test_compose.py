@@ -59,7 +59,7 @@ json.dump({"token": account.token, "phase": competition.phases.get(slug="test-de
 """
 
 
-# What `prepare` finds on a new host, but for the tables: to make those anew takes ten seconds of a core.
+# What `prepare` finds on a new host, but for the tables.
 EMPTY = "python manage.py flush --no-input && rm -r /var/lib/podium/objects"
 ADMINISTRATORS = "from accounts.models import User; print(*User.objects.filter(is_superuser=True))"
 
