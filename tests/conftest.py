@@ -12,12 +12,14 @@ from typing import Any
 import hypothesis
 import pytest
 
-from tests import frames, migrated, services
+from tests import frames, migrated, services, soak
 
 ON_POSTGRES = ("client", "integration", "hostile", "deployment", "browser", "benchmarks")
 TESTS = Path(__file__).resolve().parent
 # Nothing of hypothesis looks at a clock: how fast a busy machine draws examples says nothing of what is tested.
-hypothesis.settings.register_profile("podium", deadline=None, suppress_health_check=list(hypothesis.HealthCheck))
+hypothesis.settings.register_profile(
+    "podium", max_examples=soak.examples(100), deadline=None, suppress_health_check=list(hypothesis.HealthCheck)
+)
 hypothesis.settings.load_profile("podium")
 
 

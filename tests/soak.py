@@ -12,6 +12,11 @@ SOAKS = bool(os.environ.get("PODIUM_SOAK"))
 in_soak = pytest.mark.skipif(not SOAKS, reason="`make soak` runs this variant")
 
 
+def examples(many: int) -> int:
+    """The examples of a hypothesis test: a quarter of them in `make test`."""
+    return many if SOAKS else many // 4
+
+
 def mostly_in_soak(names: Iterable[str], *, always: Collection[str]) -> list[Any]:
     """Parameters of a test by name; `make test` runs those of `always`."""
     names = list(names)

@@ -16,7 +16,7 @@ from django.urls import URLPattern, reverse
 
 from tests.functional.disclosure.test_admin_walk import admin_url_name, admins, models_listed_once, request_by
 from tests.permissions import PAGES, PermissionSite, named_patterns, page_url, url_arguments
-from tests.soak import in_soak
+from tests.soak import SOAKS, in_soak
 
 HUGE = (2**31, 2**63, 10**30)
 READ_BY_NAME = re.compile(
@@ -115,7 +115,7 @@ def test_huge_numbers_in_bodies_are_refused(permissions: PermissionSite, clients
         url, method = page_url(permissions, name, pattern), PAGES[name][0]
         read = sorted(names_read_by(pattern))
         together = [*read, *names_declared_for(pattern)]
-        bodies = [dict.fromkeys(together, number) for number in huge_keys()]
+        bodies = [dict.fromkeys(together, number) for number in (huge_keys() if SOAKS else huge_keys()[:1])]
         alone = [{name: HUGE[-1]} for name in read]
         takes_json = name.partition(":")[0] not in OF_FORMS
         wrong += [
@@ -152,7 +152,7 @@ def admin_addresses(request: Any) -> Iterator[str]:
         ]
         yield from (f"{changelist}?{key}={HUGE[-1]}" for key in ("p", "o"))
         yield from (f"{changelist}?{key}{end}={HUGE[-1]}" for key in named for end in ("", "__exact", "__id__exact"))
-        for number in huge_keys():
+        for number in huge_keys() if SOAKS else huge_keys()[:1]:
             yield from (reverse(admin_url_name(model, page), args=[number]) for page in ("change", "history", "delete"))
             yield f"{reverse(admin_url_name(model, 'add'))}?competition={number}&phase={number}&queue={number}"
 

@@ -19,7 +19,7 @@ MAX_REFUSAL_BYTES = 64 << 10
 MAX_PROGRESS_BYTES = 4 << 10
 MAX_MESSAGE_CHARACTERS = 2000
 REFUSAL_EXIT_CODE = 65  # EX_DATAERR of sysexits.h
-LINE = re.compile(r"\A([^:]{1,200}?)\s*:\s*(\S+)\Z")
+LINE = re.compile(r"\A([^:]{1,200}):\s*(\S+)\Z")
 NUMBER = re.compile(r"(?i)\A[-+]?(\d+(\.\d*)?(e[-+]?\d+)?|\.\d+(e[-+]?\d+)?|\.?nan|\.?inf(inity)?)\Z")
 CODE = re.compile(r"\A[a-z][a-z0-9_]{0,63}\Z")
 

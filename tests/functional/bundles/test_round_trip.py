@@ -43,6 +43,7 @@ from tests.bundle_files import FILES, LEGACY, PARALLEL, changed, packed, second,
 from tests.integration.workers import codabench
 from tests.permissions import body_text, user_client
 from tests.scenario import NOON, Scenario, person
+from tests.soak import examples, in_soak
 
 
 def parts(competition: Competition, *, with_files: bool = True, by: User | None = None) -> dict[str, bytes]:
@@ -143,7 +144,12 @@ def test_empty_pages_and_rules_of_codalab_travel(site: Scenario, tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    "text", ["TODO", "# Terms and conditions\n\nTo be announced.", "<h1>Rules</h1><p>Lorem ipsum dolor</p>"]
+    "text",
+    [
+        pytest.param("TODO", marks=in_soak),
+        pytest.param("# Terms and conditions\n\nTo be announced.", marks=in_soak),
+        "<h1>Rules</h1><p>Lorem ipsum dolor</p>",
+    ],
 )
 def test_a_placeholder_for_terms_is_no_rules(site: Scenario, tmp_path: Path, text: str) -> None:
     source = write(tmp_path / "a", second(), FILES | {"terms.md": text})
@@ -225,7 +231,7 @@ columns = st.lists(
 )
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(16), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     title=names,
     columns=columns,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from itertools import cycle
 
 import pytest
 import time_machine
@@ -20,6 +21,7 @@ from tests.admin_forms import form_fields, save_confirmed
 from tests.permissions import user_client
 from tests.scenario import NOON, Scenario, person
 from tests.services import REPOSITORY
+from tests.soak import in_soak
 
 Move = Callable[[Scenario, datetime], None]
 
@@ -48,14 +50,21 @@ def through_the_workspace(site: Scenario, closes_at: datetime) -> None:
 
 
 @pytest.mark.parametrize(
-    "move", [through_the_service, through_the_admin, through_the_workspace], ids=["service", "admin", "workspace"]
+    "ways",
+    [
+        pytest.param([through_the_service], id="service", marks=in_soak),
+        pytest.param([through_the_admin], id="admin", marks=in_soak),
+        pytest.param([through_the_workspace], id="workspace", marks=in_soak),
+        pytest.param([through_the_service, through_the_admin, through_the_workspace], id="in turn"),
+    ],
 )
-def test_teams_hear_of_a_moved_end_whoever_moves_it(site: Scenario, move: Move) -> None:
+def test_teams_hear_of_a_moved_end_whoever_moves_it(site: Scenario, ways: list[Move]) -> None:
+    moves = cycle(ways)
     with time_machine.travel(site.now, tick=False):
-        move(site, NOON + timedelta(days=40))
-        move(site, NOON + timedelta(days=20))
-        move(site, NOON - timedelta(hours=1))
-        move(site, NOON + timedelta(days=2))
+        next(moves)(site, NOON + timedelta(days=40))
+        next(moves)(site, NOON + timedelta(days=20))
+        next(moves)(site, NOON - timedelta(hours=1))
+        next(moves)(site, NOON + timedelta(days=2))
         assert deadlines_notify(now=site.now) == 0, "the news of a move stands for the notice that is due"
         assert deadlines_notify(now=NOON + timedelta(days=1, hours=1)) > 0, "the one of the last day still comes"
     name = f"{site.phase.name} of {site.competition}"

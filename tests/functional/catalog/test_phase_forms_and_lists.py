@@ -151,7 +151,9 @@ def test_the_list_of_submissions_takes_the_same_queries_with_many_rows(
         phase.max_submissions_per_day = None
         phase.save()
     for number in range(12):
-        site.score(site.submit(phase=site.sealed if number % 3 else site.phase), 0.5 + number)
+        submission = site.submit(phase=site.sealed if number % 3 else site.phase)
+        if number < 6:
+            site.score(submission, 0.5 + number)
     organizer = user_client(site.organizer)
     with django_assert_max_num_queries(22):
         organizer.get(reverse("organize:submissions", args=[site.competition.slug]))

@@ -98,7 +98,8 @@ def addresses(request: Any) -> Iterator[tuple[str, str]]:
     """Every page read by GET, after the whole that it is a part of.
 
     Lists come in each order, filtered and searched, then forms, histories and deletions, and choices. Those belong to the
-    model that is chosen from: its admin alone decides who is offered any, and whether they can be searched.
+    model that is chosen from: its admin alone decides who is offered any, and whether they can be searched. So fields that
+    offer the same rows of it are asked for once.
     """
     yield "index", reverse("admin:index")
     for model, model_admin in admins().items():
@@ -109,12 +110,18 @@ def addresses(request: Any) -> Iterator[tuple[str, str]]:
         lists += [f"{changelist}?o={number}" for number in orders(model, model_admin, request)]
         yield from ((changelist, url) for url in lists)
         pages = [reverse(admin_url_name(model, "add"))]
-        for row in model._default_manager.order_by("pk")[:3]:
-            pages += [reverse(admin_url_name(model, page), args=[row.pk]) for page in ("change", "history", "delete")]
+        for number, row in enumerate(model._default_manager.order_by("pk")[:3]):
+            shown = (
+                ("change", "delete") if number else ("change", "delete", "history")
+            )  # a history is read from none of it
+            pages += [reverse(admin_url_name(model, page), args=[row.pk]) for page in shown]
         yield from ((url, url) for url in pages)
+    offered = set()
     for model in apps.get_models():
         for field in model._meta.get_fields():
-            if isinstance(field, models.ForeignKey):
+            choices = (field.related_model, str(getattr(field, "get_limit_choices_to", dict)()))
+            if isinstance(field, models.ForeignKey) and choices not in offered:
+                offered.add(choices)
                 where = f"app_label={model._meta.app_label}&model_name={model._meta.model_name}"
                 url = f"{reverse('admin:autocomplete')}?{where}&field_name={field.name}&term="
                 yield f"choices of {field.related_model}", url

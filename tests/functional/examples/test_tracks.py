@@ -29,8 +29,10 @@ from examples.tracks.track import Track
 from scoring import describe, reference
 from scoring.formats.submissions import official_filename
 from tests.scenario import person
+from tests.soak import in_soak
 
 NOW = datetime(2030, 5, 1, 12, 30, tzinfo=UTC)
+FIRST, *OTHERS = examples.ogb_lsc.TRACKS
 TRACKS = (*examples.ogb_lsc.TRACKS, *examples.openbiolink2021.TRACKS, *examples.ogbn_arxiv.TRACKS)
 
 
@@ -173,7 +175,7 @@ def test_checks_hold_the_rows_that_they_name_and_molecules_stay_the_same(track: 
             assert not set(check.inputs.get("smiles", ())) & set(plain.get("smiles", ()))
 
 
-@pytest.mark.parametrize("track", examples.ogb_lsc.TRACKS, indirect=True)
+@pytest.mark.parametrize("track", [FIRST, *(pytest.param(track, marks=in_soak) for track in OTHERS)], indirect=True)
 def test_the_code_baseline_makes_its_predictions_from_the_input_alone(
     track: Track, bundle: Path, tmp_path: Path
 ) -> None:

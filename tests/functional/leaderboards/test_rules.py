@@ -36,23 +36,29 @@ def standing(board: Leaderboard) -> list[float]:
     return [entry.values["mae"] for entry in board.entries.order_by("rank_value")]
 
 
-@pytest.mark.parametrize(
-    ("name", "values"),
-    [
-        ("Add", []),
-        ("Add_And_Delete", []),
-        ("Add_And_Delete_Multiple", []),
-        ("Force_Last", [0.2]),
-        ("Force_Latest_Multiple", [0.1, 0.2, 0.3]),
-        ("Force_Best", [0.1]),
-    ],
-)
-def test_each_rule_of_codabench_puts_by_itself_what_it_says(site: Scenario, name: str, values: list[float]) -> None:
-    board = ruled(site, CODABENCH_RULES[name])
+BY_THEMSELVES: dict[str, list[float]] = {
+    "Add": [],
+    "Add_And_Delete": [],
+    "Add_And_Delete_Multiple": [],
+    "Force_Last": [0.2],
+    "Force_Latest_Multiple": [0.1, 0.2, 0.3],
+    "Force_Best": [0.1],
+}
+
+
+def test_each_rule_of_codabench_puts_by_itself_what_it_says(site: Scenario) -> None:
+    """One phase with a board under each rule."""
+    boards = {}
+    for index, name in enumerate(BY_THEMSELVES, start=1):
+        boards[name] = Leaderboard.objects.create(
+            phase=site.phase, key=name.lower(), title=name, index=index, rule=CODABENCH_RULES[name]
+        )
+        Column.objects.create(leaderboard=boards[name], key="mae", title="MAE", sorting="asc", is_primary=True)
     scored(site, 0.3, 0.1, 0.2)
-    assert standing(board) == values
-    board_rebuild(board)
-    assert standing(board) == values
+    assert {name: standing(board) for name, board in boards.items()} == BY_THEMSELVES
+    for board in boards.values():
+        board_rebuild(board)
+    assert {name: standing(board) for name, board in boards.items()} == BY_THEMSELVES
 
 
 @pytest.mark.parametrize(

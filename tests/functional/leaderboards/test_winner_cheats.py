@@ -34,6 +34,7 @@ from tests.answers import read_result
 from tests.functional.leaderboards.test_winners import handed_in
 from tests.permissions import user_client
 from tests.scenario import Scenario, lease, prediction_bytes, resource, zip_bytes
+from tests.soak import mostly_in_soak
 
 ROWS, UNSEEN = 6000, 4000
 QUALITY = 0.7
@@ -236,49 +237,42 @@ def check_facts(place: Place, kind: Check) -> dict[str, Any]:
     return facts
 
 
-CHEATS: list[tuple[str, Program, Check]] = [
-    ("mag240m", table_by_place, Check.PERMUTED),
-    ("mag240m", table_by_text(1.0), Check.PERTURBED),
-    ("mag240m", table_by_text(0.1), Check.PERTURBED),
-    ("mag240m", table_by_meaning(1.0), Check.HELD_OUT),
-    ("mag240m", table_by_meaning(0.3), Check.HELD_OUT),
-    ("mag240m", deciding_rows, Check.PERTURBED),
-    ("wikikg90mv2", table_by_meaning(0.3), Check.HELD_OUT),
-    ("pcqm4mv2", table_by_meaning(0.3), Check.HELD_OUT),
-    ("pcqm4mv2", deciding_rows, Check.PERTURBED),
-]
+CHEATS: dict[str, tuple[str, Program, Check]] = {
+    "by place": ("mag240m", table_by_place, Check.PERMUTED),
+    "by text": ("mag240m", table_by_text(1.0), Check.PERTURBED),
+    "by text, a tenth": ("mag240m", table_by_text(0.1), Check.PERTURBED),
+    "by meaning": ("mag240m", table_by_meaning(1.0), Check.HELD_OUT),
+    "by meaning, a third": ("mag240m", table_by_meaning(0.3), Check.HELD_OUT),
+    "the rows that decide": ("mag240m", deciding_rows, Check.PERTURBED),
+    "by meaning, rankings": ("wikikg90mv2", table_by_meaning(0.3), Check.HELD_OUT),
+    "by meaning, numbers": ("pcqm4mv2", table_by_meaning(0.3), Check.HELD_OUT),
+    "the rows that decide, numbers": ("pcqm4mv2", deciding_rows, Check.PERTURBED),
+}
+HONEST = {
+    "deterministic": ("mag240m", honest),
+    "with noise": ("mag240m", noisy),
+    "rankings": ("wikikg90mv2", honest),
+    "numbers, in another order of sums": ("pcqm4mv2", honest),
+}
 
 
 @pytest.mark.parametrize(
-    ("world", "program", "told_by"),
-    CHEATS,
-    ids=[
-        "by place",
-        "by text",
-        "by text, a tenth",
-        "by meaning",
-        "by meaning, a third",
-        "the rows that decide",
-        "by meaning, rankings",
-        "by meaning, numbers",
-        "the rows that decide, numbers",
-    ],
+    "cheat",
+    mostly_in_soak(
+        CHEATS, always=["by place", "by text, a tenth", "by meaning, rankings", "the rows that decide, numbers"]
+    ),
 )
-def test_code_with_a_table_of_answers_cannot_be_confirmed(
-    site: Scenario, tmp_path: Path, world: str, program: Program, told_by: Check
-) -> None:
+def test_code_with_a_table_of_answers_cannot_be_confirmed(site: Scenario, tmp_path: Path, cheat: str) -> None:
+    world, program, told_by = CHEATS[cheat]
     place = Contest(site, tmp_path, WORLDS[world]).verified(program)
     assert any("the score is worse by" in fault for fault in check_facts(place, told_by)["faults"])
     with pytest.raises(refusals.OutsideTolerance, match="the score is worse by"):
         services.place_confirm(key=place.key, actor="test", now=site.now)
 
 
-@pytest.mark.parametrize(
-    ("world", "program"),
-    [("mag240m", honest), ("mag240m", noisy), ("wikikg90mv2", honest), ("pcqm4mv2", honest)],
-    ids=["deterministic", "with noise", "rankings", "numbers, in another order of sums"],
-)
-def test_honest_code_is_confirmed(site: Scenario, tmp_path: Path, world: str, program: Program) -> None:
+@pytest.mark.parametrize("code", mostly_in_soak(HONEST, always=["with noise", "numbers, in another order of sums"]))
+def test_honest_code_is_confirmed(site: Scenario, tmp_path: Path, code: str) -> None:
+    world, program = HONEST[code]
     place = Contest(site, tmp_path, WORLDS[world]).verified(program)
     assert place.comparison["faults"] == []
     assert check_facts(place, Check.PERTURBED)["agreement"] >= 0.9

@@ -27,6 +27,7 @@ from tests.answers import read_result
 from tests.functional.leaderboards.test_winners import OFFICIAL, handed_in, lane
 from tests.permissions import user_client
 from tests.scenario import Scenario, lease, prediction_bytes, resource, zip_bytes
+from tests.soak import in_soak
 
 __all__ = ["lane"]  # a fixture
 
@@ -109,10 +110,11 @@ def test_code_whose_predictions_follow_its_input_holds_every_check_and_is_confir
             0.1,
             "input perturbed: the predictions differ by 1.5 on average; 0 is allowed",
         ),
-        (
+        pytest.param(
             lambda kind: PLAIN[::-1] if kind == Check.PERMUTED else PLAIN,
             0.1,
             "rows permuted: the predictions differ by",
+            marks=in_soak,
         ),
         (honest, 0.9, "held-out part: the score is worse by 0.8; 0.05 is allowed"),
         (

@@ -51,12 +51,23 @@ class Guided:
         self, content: str | bytes, *, role: str = "solution", name: str = "solution.csv", step: str = "data"
     ) -> str:
         """Upload a file and have it read; returns what the page said at once and says then."""
-        client, url = self.client, f"/host/{self.draft.key}/steps/{step}/"
-        sent = SimpleUploadedFile(name, content.encode() if isinstance(content, str) else content)
-        headers = {"Referer": f"http://testserver{url}"}
-        response = client.post(f"/host/{self.draft.key}/files/{role}/", {"file": sent}, follow=True, headers=headers)
+        at_once: str = self._send(content, role=role, name=name, step=step, follow=True).content.decode()
         run_background(at=self.site.now)
-        return response.content.decode() + client.get(url).content.decode()
+        return at_once + self.page(f"steps/{step}/")
+
+    def give(
+        self, content: str | bytes, *, role: str = "solution", name: str = "solution.csv", step: str = "data"
+    ) -> None:
+        """The same without a look at the page."""
+        sent = self._send(content, role=role, name=name, step=step, follow=False)
+        assert sent.status_code == 302, sent.content.decode()
+        run_background(at=self.site.now)
+
+    def _send(self, content: str | bytes, *, role: str, name: str, step: str, follow: bool) -> Any:
+        file = SimpleUploadedFile(name, content.encode() if isinstance(content, str) else content)
+        headers = {"Referer": f"http://testserver/host/{self.draft.key}/steps/{step}/"}
+        url = f"/host/{self.draft.key}/files/{role}/"
+        return self.client.post(url, {"file": file}, follow=follow, headers=headers)
 
     def answer(self, step: str, go: str = "next", **values: Any) -> Any:
         """Open a step, change these fields and send it."""

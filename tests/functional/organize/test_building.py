@@ -33,6 +33,7 @@ from tests.permissions import user_client
 from tests.refusals import refuses
 from tests.scenario import Scenario, person, zip_bytes
 from tests.shared_rows import shared
+from tests.soak import in_soak
 
 Start = CompetitionDraft.Start
 Build = CompetitionDraft.Build
@@ -58,14 +59,34 @@ def code(site: Scenario, code_draft: CompetitionDraft) -> Guided:
     return Guided(site, code_draft)
 
 
+@shared
+def code_built(common_site: Scenario, code_draft: CompetitionDraft) -> CompetitionDraft:
+    """It, once its competition is made."""
+    return Guided(common_site, code_draft).build()
+
+
+@pytest.fixture
+def built_code(site: Scenario, code_built: CompetitionDraft) -> Guided:
+    """Its owner's browser."""
+    return Guided(site, code_built)
+
+
 def made(draft: CompetitionDraft) -> Competition:
     assert draft.competition is not None, draft.build_faults
     return draft.competition
 
 
-def test_a_code_competition_is_built_from_the_example_and_published(code: Guided) -> None:
-    competition = made(code.build())
+def gives_exact_scores(competition: Competition) -> list[bool]:
+    """Of each of its boards."""
+    boards = competition.phases.get().leaderboards.all()
+    return [board.gives_exact_scores for board in boards]
+
+
+def test_a_code_competition_is_built_from_the_example_and_published(built_code: Guided) -> None:
+    code = built_code
+    competition = made(code.draft)
     phase = competition.phases.get()
+    assert gives_exact_scores(competition) == [False]
     assert (competition.slug, competition.is_published, competition.is_trial) == ("learn-here", False, True)
     assert (phase.time_limit_s, phase.accepted_kinds, phase.max_submissions_per_day) == (1200, ["code"], 5)
     assert phase.tasks.get().ingestion_program is not None
@@ -96,11 +117,11 @@ def test_programs_of_ones_own_are_tried_with_a_submission_of_ones_own_or_not_at_
     guided = begun(site, Start.CODE)
     guided.answer("program", minutes="20", score="f1")
     program = zip_bytes({"metadata.yaml": "command: python3 $program/score.py", "score.py": "pass"})
-    guided.attach(program, role="scoring_program", name="scoring.zip", step="files")
+    guided.give(program, role="scoring_program", name="scoring.zip", step="files")
     guided.finish()
     assert guided.build().trial is None
     assert "no trial submission was sent" in guided.page("review/")
-    guided.attach(zip_bytes({"model.py": "pass"}), role="sample", name="ours.zip", step="files")
+    guided.give(zip_bytes({"model.py": "pass"}), role="sample", name="ours.zip", step="files")
     guided.build()
     assert trial_facts(guided) == ("Baseline", "code", "queued")
     guided.score_trial(f1=0.5)
@@ -109,8 +130,9 @@ def test_programs_of_ones_own_are_tried_with_a_submission_of_ones_own_or_not_at_
     assert Competition.objects.get(pk=made(guided.draft).pk).is_published
 
 
-def test_a_change_builds_the_competition_anew_at_the_same_address_and_leaves_nothing_behind(code: Guided) -> None:
-    first = made(code.build())
+def test_a_change_builds_the_competition_anew_at_the_same_address_and_leaves_nothing_behind(built_code: Guided) -> None:
+    code = built_code
+    first = made(code.draft)
     files = Resource.objects.count()
     code.answer("schedule", max_team_size="2")
     assert "You changed something" in code.page("review/")
@@ -126,7 +148,7 @@ def test_the_labels_of_a_known_dataset_become_reference_data_with_its_metric_and
     guided = begun(site, Start.DATASET)
     guided.answer("dataset", dataset="lsc-pcqm4mv2")
     assert guided.answer("labels").status_code == 422
-    guided.attach(npz(y_true=[1.0, 2.0, 3.0]), role="labels", name="labels.npz", step="labels")
+    guided.give(npz(y_true=[1.0, 2.0, 3.0]), role="labels", name="labels.npz", step="labels")
     assert guided.answer("labels").status_code == 302
     guided.finish()
     phase = made(guided.build()).phases.get()
@@ -142,6 +164,7 @@ def test_a_leaderboard_of_results_needs_no_labels(site: Scenario) -> None:
     guided.finish()
     columns = made(guided.build()).phases.get().leaderboard.columns.all()
     assert (guided.draft.trial, guided.draft.build_faults) == (None, [])
+    assert gives_exact_scores(made(guided.draft)) == [False]
     assert [(column.key, column.spread_key, column.is_hidden) for column in columns] == [
         ("rocauc", "rocauc_std", False),
         ("rocauc_std", "", True),
@@ -152,7 +175,7 @@ def test_ogb_lsc_gets_an_open_and_a_sealed_split(site: Scenario) -> None:
     guided = begun(site, Start.LSC)
     guided.answer("dataset", dataset="lsc-mag240m")
     for split, labels in (("test-dev", [1, 2]), ("test-challenge", [3])):
-        guided.attach(npz(y_true=labels), role=f"labels_{split}", name="y.npz", step="labels")
+        guided.give(npz(y_true=labels), role=f"labels_{split}", name="y.npz", step="labels")
     guided.answer("labels")
     guided.finish()
     phases = made(guided.build()).phases.order_by("index")
@@ -165,13 +188,15 @@ def test_ogb_lsc_gets_an_open_and_a_sealed_split(site: Scenario) -> None:
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [(b"no numpy", "it is not an .npz file"), (npz(other=[1.0]), "y_true")],
-    ids=["no npz", "no y_true"],
+    [
+        pytest.param(b"no numpy", "it is not an .npz file", id="no npz", marks=in_soak),
+        pytest.param(npz(other=[1.0]), "y_true", id="no y_true"),
+    ],
 )
 def test_labels_that_are_not_what_the_dataset_has_are_named(site: Scenario, content: bytes, words: str) -> None:
     guided = begun(site, Start.DATASET)
     guided.answer("dataset", dataset="lsc-pcqm4mv2")
-    guided.attach(content, role="labels", name="labels.npz", step="labels")
+    guided.give(content, role="labels", name="labels.npz", step="labels")
     guided.answer("labels")
     guided.finish()
     assert (guided.build().build, guided.draft.competition) == (Build.FAILED, None)
@@ -199,8 +224,9 @@ def test_a_build_that_breaks_off_again_and_again_is_given_up(code: Guided) -> No
     assert (code.draft.build, "because of an error on our side" in code.draft.build_faults[0]) == (Build.FAILED, True)
 
 
-def test_a_draft_is_its_owners_as_long_as_they_organize_its_competition(code: Guided) -> None:
-    competition = made(code.build())
+def test_a_draft_is_its_owners_as_long_as_they_organize_its_competition(built_code: Guided) -> None:
+    code = built_code
+    competition = made(code.draft)
     CompetitionOrganizer.objects.create(competition=competition, user=person())
     code.answer("schedule", max_team_size="2")
     build_request(draft=code.draft, now=code.site.now)
@@ -216,8 +242,9 @@ def test_a_draft_is_its_owners_as_long_as_they_organize_its_competition(code: Gu
     assert not CompetitionDraft.objects.exists(), "the others wait for no draft that they cannot change"
 
 
-def test_what_is_published_is_neither_built_nor_thrown_away(code: Guided) -> None:
-    competition = made(code.build())
+def test_what_is_published_is_neither_built_nor_thrown_away(built_code: Guided) -> None:
+    code = built_code
+    competition = made(code.draft)
     user_client(person(is_staff=True, is_superuser=True))
     Competition.objects.filter(pk=competition.pk).update(is_trial=False, is_published=True)
     with refuses(ALREADY_PUBLISHED):
@@ -257,8 +284,8 @@ def people(site: Scenario) -> dict[str, Any]:
 def table(site: Scenario, **split: Any) -> Guided:
     """A draft of a table competition with all answers."""
     guided = begun(site, Start.TABLE)
-    guided.attach(SOLUTION)
-    guided.attach("id,price\n1,3\n2,5\n", role="training", name="train.csv")
+    guided.give(SOLUTION)
+    guided.give("id,price\n1,3\n2,5\n", role="training", name="train.csv")
     for step, values in (
         ("data", {}),
         ("columns", {"targets": ["price"], "slices": "area", "descriptions": "id:\nprice: in euros, with tax: yes"}),
@@ -283,10 +310,23 @@ def prices(site: Scenario, table_draft: CompetitionDraft) -> Guided:
     return Guided(site, table_draft)
 
 
-def test_a_table_becomes_a_competition_with_an_open_and_a_sealed_board_and_a_trial(prices: Guided) -> None:
-    guided = prices
-    competition = made(guided.build())
+@shared
+def table_built(common_site: Scenario, table_draft: CompetitionDraft) -> CompetitionDraft:
+    """It, once its competition is made."""
+    return Guided(common_site, table_draft).build()
+
+
+@pytest.fixture
+def built_prices(site: Scenario, table_built: CompetitionDraft) -> Guided:
+    """Its owner's browser."""
+    return Guided(site, table_built)
+
+
+def test_a_table_becomes_a_competition_with_an_open_and_a_sealed_board_and_a_trial(built_prices: Guided) -> None:
+    guided = built_prices
+    competition = made(guided.draft)
     phase = competition.phases.get()
+    assert gives_exact_scores(competition) == [False, False]
     boards = [
         (board.title, board.visibility, board.rule, board.columns.get().key) for board in phase.leaderboards.all()
     ]
@@ -326,9 +366,8 @@ def test_nothing_is_built_while_a_file_is_being_read(site: Scenario, prices: Gui
         build_request(draft=guided.draft, now=site.now)
 
 
-def test_nothing_is_published_that_a_file_contradicts_once_it_is_read(site: Scenario, prices: Guided) -> None:
-    guided = prices
-    guided.build()
+def test_nothing_is_published_that_a_file_contradicts_once_it_is_read(site: Scenario, built_prices: Guided) -> None:
+    guided = built_prices
     guided.score_trial(mae_public=1.25, mae_private=1.75)
     attach_unread(guided, b"id,price\n1,3\n")
     CompetitionDraft.objects.update(built_version=guided.draft.version)  # as if it was built before the file was read
@@ -339,9 +378,9 @@ def test_nothing_is_published_that_a_file_contradicts_once_it_is_read(site: Scen
     assert not Competition.objects.get(pk=made(guided.draft).pk).is_published
 
 
-def test_the_trial_shows_both_scores_and_the_log_and_then_it_can_be_published(prices: Guided) -> None:
-    guided = prices
-    trial = guided.build().trial
+def test_the_trial_shows_both_scores_and_the_log_and_then_it_can_be_published(built_prices: Guided) -> None:
+    guided = built_prices
+    trial = guided.draft.trial
     assert trial is not None
     guided.client.post(f"/host/{guided.draft.key}/review/publish/")
     assert not made(guided.draft).is_published, "the trial has not been scored"
@@ -370,10 +409,12 @@ def test_the_trial_shows_both_scores_and_the_log_and_then_it_can_be_published(pr
 ONLY_IDS = "Teams get only the ids. Upload training and test data, or they have nothing to predict from."
 
 
-def test_a_table_without_data_for_teams_is_warned_of_and_its_pages_name_none(site: Scenario, prices: Guided) -> None:
+def test_a_table_without_data_for_teams_is_warned_of_and_its_pages_name_none(
+    site: Scenario, built_prices: Guided
+) -> None:
     bare = begun(site, Start.TABLE)
     assert ONLY_IDS not in bare.page("steps/data/"), "nothing is uploaded yet"
-    bare.attach(SOLUTION)
+    bare.give(SOLUTION)
     assert ONLY_IDS in bare.page("steps/data/")
     bare.answer("columns", targets=["price"])
     bare.answer("metric", metric="mae")
@@ -382,9 +423,8 @@ def test_a_table_without_data_for_teams_is_warned_of_and_its_pages_name_none(sit
     bare.build()
     assert ONLY_IDS in bare.page("review/")
     assert "training data" not in default_texts(bare.draft)["overview"] + default_texts(bare.draft)["data"]
-    prices.build()
-    assert not any(ONLY_IDS in prices.page(path) for path in ("steps/data/", "review/"))
-    texts = default_texts(prices.draft)
+    assert not any(ONLY_IDS in built_prices.page(path) for path in ("steps/data/", "review/"))
+    texts = default_texts(built_prices.draft)
     assert "Learn from the training data, predict **price**" in texts["overview"]
     assert "* the training data.\n\nCSV" in texts["data"]
 
@@ -392,8 +432,8 @@ def test_a_table_without_data_for_teams_is_warned_of_and_its_pages_name_none(sit
 def with_sample(site: Scenario, sample: str, *, metric: str = "mae", **columns: str) -> Guided:
     """A draft with the host's sample submission, whose columns are as proposed unless they are given."""
     guided = begun(site, Start.TABLE)
-    guided.attach(SOLUTION)
-    guided.attach(sample, role="sample_submission", name="sample.csv")
+    guided.give(SOLUTION)
+    guided.give(sample, role="sample_submission", name="sample.csv")
     for step, values in (
         ("columns", {"targets": ["price", "area"]}),
         ("metric", {"metric": metric}),
@@ -438,8 +478,8 @@ def test_columns_that_no_name_decides_are_shown_to_be_checked(site: Scenario) ->
 
 def test_a_sample_that_does_not_go_with_the_metric_is_named_before_anything_is_built(site: Scenario) -> None:
     guided = begun(site, Start.TABLE)
-    guided.attach(SOLUTION)
-    guided.attach(TWO, role="sample_submission", name="sample.csv")
+    guided.give(SOLUTION)
+    guided.give(TWO, role="sample_submission", name="sample.csv")
     guided.answer("columns", targets=["price"])
     assert guided.answer("metric", metric="mae")["Location"].endswith("/steps/predictions/")
     words = "the sample submission: it has 2 prediction columns (&#x27;first&#x27;, &#x27;second&#x27;), and 1 column"
@@ -452,7 +492,11 @@ def test_a_sample_that_does_not_go_with_the_metric_is_named_before_anything_is_b
 @pytest.mark.parametrize(
     ("sample", "words"),
     [
-        (TWO.replace("\n7,", "\n77,"), "the sample submission, 'id': 1 id is missing: 7; the solution has more rows"),
+        pytest.param(
+            TWO.replace("\n7,", "\n77,"),
+            "the sample submission, 'id': 1 id is missing: 7; the solution has more rows",
+            marks=in_soak,
+        ),
         (TWO.replace("7,1,2", "7,1,"), "the sample submission, 'second': it is empty in line 9 (id 7)"),
         (
             "id,first,second\n" + "".join(f"{row},{row * 1.5},0\n" for row in ROWS),
@@ -469,10 +513,10 @@ def test_a_wrong_sample_is_said_to_the_host_and_nothing_is_built(site: Scenario,
 
 def test_a_text_target_with_a_metric_file_is_tried_on_the_sample_that_is_made(site: Scenario) -> None:
     guided = begun(site, Start.TABLE)
-    guided.attach("id,name,when\n" + "".join(f"{row:03},name {row},2024-01-01\n" for row in ROWS))
+    guided.give("id,name,when\n" + "".join(f"{row:03},name {row},2024-01-01\n" for row in ROWS))
     guided.answer("columns", targets=["name", "when"])
     source = "def score(solution, submission, row_id_column_name):\n    return 1.0\n"
-    guided.attach(source, role="metric", name="m.py", step="metric")
+    guided.give(source, role="metric", name="m.py", step="metric")
     guided.answer("metric", metric="metric.py", own_title="Distance")
     guided.answer("split")
     guided.finish()
@@ -486,11 +530,11 @@ def test_a_text_target_with_a_metric_file_is_tried_on_the_sample_that_is_made(si
 
 def test_a_metric_file_gets_the_columns_of_the_hosts_sample(site: Scenario) -> None:
     guided = begun(site, Start.TABLE)
-    guided.attach(SOLUTION)
-    guided.attach(TWO.encode("utf-16"), role="sample_submission", name="sample.csv")
+    guided.give(SOLUTION)
+    guided.give(TWO.encode("utf-16"), role="sample_submission", name="sample.csv")
     guided.answer("columns", targets=["price"])
     source = "def score(solution, submission, row_id_column_name):\n    return submission['first'].mean()\n"
-    guided.attach(source, role="metric", name="m.py", step="metric")
+    guided.give(source, role="metric", name="m.py", step="metric")
     asked_next = guided.answer("metric", metric="metric.py", own_title="Distance")["Location"]
     assert asked_next.endswith("/steps/split/"), "no column of it answers a target"
     guided.answer("split")
@@ -507,9 +551,9 @@ def test_columns_of_many_classes_are_matched_by_name_alone(site: Scenario, is_na
     kinds = [f"kind{number}" for number in range(25)]
     columns = kinds[::-1] if is_named else [f"p{number}x" for number in range(25)]
     guided = begun(site, Start.TABLE)
-    guided.attach("id,kind\n" + "".join(f"{row},{kinds[row % 25]}\n" for row in range(150)))
+    guided.give("id,kind\n" + "".join(f"{row},{kinds[row % 25]}\n" for row in range(150)))
     sample = f"id,{','.join(columns)}\n" + "".join(f"{row}{',0.04' * 25}\n" for row in range(150))
-    guided.attach(sample, role="sample_submission", name="sample.csv")
+    guided.give(sample, role="sample_submission", name="sample.csv")
     guided.answer("columns", targets=["kind"])
     assert guided.answer("metric", metric="class_log_loss")["Location"].endswith("/steps/split/")
     guided.answer("split", how="none")
@@ -540,19 +584,8 @@ def test_several_metrics_are_columns_of_each_board_and_the_first_one_ranks(price
     assert "Root mean squared error" in guided.page("steps/pages/")
 
 
-def test_boards_of_the_guided_path_give_no_exact_scores(site: Scenario, code: Guided, prices: Guided) -> None:
-    dataset = begun(site, Start.DATASET)
-    dataset.answer("dataset", dataset="ogbl-vessel")
-    dataset.answer("labels")
-    dataset.finish()
-    for guided in (prices, code, dataset):
-        boards = list(made(guided.build()).phases.get().leaderboards.all())
-        assert [board.gives_exact_scores for board in boards] == [False] * (len(boards) or 1), guided.draft.start
-
-
-def test_a_trial_that_fails_speaks_to_the_host(prices: Guided) -> None:
-    guided = prices
-    guided.build()
+def test_a_trial_that_fails_speaks_to_the_host(built_prices: Guided) -> None:
+    guided = built_prices
     body = {"outcome": "failed", "reason": Reason.OUTPUT_INVALID, "code": "nan", "detail": "'price': it is empty."}
     guided.answer_trial(body, columns=["mae_public"])
     page = guided.page("trial/")
@@ -566,9 +599,8 @@ def test_a_trial_that_fails_speaks_to_the_host(prices: Guided) -> None:
     assert "Publish it later" not in review
 
 
-def test_the_trial_is_not_taken_for_the_organizers_own_team(prices: Guided) -> None:
-    guided = prices
-    guided.build()
+def test_the_trial_is_not_taken_for_the_organizers_own_team(built_prices: Guided) -> None:
+    guided = built_prices
     guided.score_trial(mae_public=1.25, mae_private=1.75)
     guided.client.post(f"/host/{guided.draft.key}/review/publish/")
     address = f"/competitions/{made(guided.draft).slug}"
@@ -591,12 +623,12 @@ def test_one_board_where_there_is_no_private_part(site: Scenario) -> None:
 
 def test_a_metric_of_ones_own_needs_its_file_and_a_name(site: Scenario) -> None:
     guided = begun(site, Start.TABLE)
-    guided.attach(SOLUTION)
+    guided.give(SOLUTION)
     guided.answer("columns", targets=["price"])
     page = guided.answer("metric", metric="metric.py").content.decode()
     assert "Upload the Python file" in page
     assert "Give your metric a name" in page
-    guided.attach(
+    guided.give(
         "def score(solution, submission, row_id_column_name):\n    return 1.0\n",
         role="metric",
         name="m.py",
@@ -613,8 +645,8 @@ def test_a_split_by_time_keeps_what_comes_later_private_and_tells_of_training_da
     site: Scenario,
 ) -> None:
     guided = begun(site, Start.TABLE)
-    guided.attach("id,day,price\n" + "".join(f"{row},2026-05-{row + 1:02d},{row * 1.5}\n" for row in range(30)))
-    guided.attach("id,day,price\n90,2026-04-30,2\n91,2026-05-09,3\n", role="training", name="train.csv")
+    guided.give("id,day,price\n" + "".join(f"{row},2026-05-{row + 1:02d},{row * 1.5}\n" for row in range(30)))
+    guided.give("id,day,price\n90,2026-04-30,2\n91,2026-05-09,3\n", role="training", name="train.csv")
     guided.answer("columns", targets=["price"])
     guided.answer("metric", metric="mae")
     by_time = {"how": "time", "time": "day", "cut": "2026-05-21T00:00"}

@@ -70,12 +70,12 @@ def test_a_solution_with_infinity_and_a_nul_is_read(guided: Guided, draft: Compe
 
 
 def test_a_solution_with_many_columns_shows_the_first_ones(guided: Guided, draft: CompetitionDraft) -> None:
-    names = [f"column_{place}" for place in range(2500)]
-    page = guided.attach(f"id,{','.join(names)}\n" + "".join(f"{row}{',0.25' * 2500}\n" for row in range(20)))
-    assert "and 2451 more columns" in page
+    names = [f"column_{place}" for place in range(500)]
+    page = guided.attach(f"id,{','.join(names)}\n" + "".join(f"{row}{',0.25' * 500}\n" for row in range(20)))
+    assert "and 451 more columns" in page
     assert "column_48" in page
     assert "column_49" not in page
-    assert 'value="column_2499"' in guided.page("steps/columns/")
+    assert 'value="column_499"' in guided.page("steps/columns/")
 
 
 def test_a_file_that_cannot_be_listed_says_so(guided: Guided) -> None:

@@ -14,6 +14,7 @@ from competitions.submissions.states import Kind
 from core.refusals import InvalidFile
 from files.archives import ArchiveLimits, check_zip
 from tests.scenario import Scenario
+from tests.soak import examples
 from workers.agent.runs.archive import ArchiveRefused, unpack
 from workers.protocol.jobs import StagedFile, parse_job
 
@@ -24,7 +25,7 @@ paths = st.lists(part, min_size=1, max_size=4).map("/".join)
 names = st.lists(st.one_of(paths, paths.map(lambda path: path + "/")), min_size=1, max_size=5)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(names)
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_any_names(names: list[str]) -> None:

@@ -23,6 +23,7 @@ from competitions.submissions.states import State
 from tests.answers import read_result
 from tests.permissions import user_client
 from tests.scenario import Scenario, lease, scenario
+from tests.soak import examples
 
 pytestmark = pytest.mark.django_db
 Arrivals = st.lists(st.tuples(st.integers(0, 3), st.booleans(), st.integers(0, 3)), min_size=1, max_size=12)
@@ -31,7 +32,7 @@ Arrivals = st.lists(st.tuples(st.integers(0, 3), st.booleans(), st.integers(0, 3
 class DispatchFollowsTheRanking(TestCase):
     """Claims follow the queue places to the end, whoever queued, runs or was served (hypothesis)."""
 
-    @hypothesis_settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @hypothesis_settings(max_examples=examples(16), deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(arrivals=Arrivals, running=st.integers(0, 5), ended=st.integers(0, 3), cap=st.none() | st.integers(1, 2))
     def test_runs_are_claimed_in_the_order_of_their_places(
         self, arrivals: list[tuple[int, bool, int]], running: int, ended: int, cap: int | None

@@ -24,6 +24,7 @@ from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind, Reason, State
 from tests.answers import read_result
 from tests.scenario import Scenario, lease, preempt, scenario
+from tests.soak import in_soak
 
 pytestmark = pytest.mark.django_db
 
@@ -59,7 +60,7 @@ def test_one_submission_of_a_second_team_is_next_after_a_hundred_of_the_first(si
     assert second.submission_id == late.pk
 
 
-@pytest.mark.parametrize("teams", [2, 3, 4])
+@pytest.mark.parametrize("teams", [pytest.param(2, marks=in_soak), 3, pytest.param(4, marks=in_soak)])
 def test_runs_that_are_claimed_ahead_and_given_back_cost_no_team_its_turn(site: Scenario, teams: int) -> None:
     """One slot whose runs take long: each time, the next run is claimed ahead and given back."""
     everybody = [site.team, *(site.join() for _ in range(teams - 1))]

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import transaction
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -66,60 +67,62 @@ BEAT: dict[str, Any] = {"state": "ingesting", "meters": {}, "logs": []}
 FINISHED: dict[str, Any] = {"outcome": "finished", "scores": {"mae": 0.5}}
 
 
-@pytest.mark.parametrize(
-    ("call", "body", "status"),
-    [
-        ("register", REGISTER | {"host": []}, 422),
-        ("register", REGISTER | {"host": "big"}, 422),
-        ("register", REGISTER | {"host": {"gpus": 3}}, 422),
-        ("register", REGISTER | {"host": {"gpus": [1]}}, 422),
-        ("register", REGISTER | {"name": ""}, 422),
-        ("register", REGISTER | {"name": "a\u0000b"}, 422),
-        ("register", REGISTER | {"name": "x" * 100}, 200),
-        ("register", REGISTER | {"name": "x" * 101}, 422),
-        ("register", REGISTER | {"name": "x" * 100 + "\n"}, 422),
-        ("register", REGISTER | {"name": "  "}, 422),
-        ("register", REGISTER | {"name": "gpu-box-1 "}, 422),
-        ("register", REGISTER | {"name": "a\u202eb"}, 422),
-        ("register", REGISTER | {"slots": "many"}, 422),
-        ("register", REGISTER | {"slots": True}, 422),
-        ("register", REGISTER | {"protocol": 99}, 426),
-        ("register", REGISTER | {"role": "boss"}, 422),
-        ("register", REGISTER | {"role": ["both"]}, 422),
-        ("register", REGISTER | {"self_test": "all fine"}, 422),
-        ("register", REGISTER | {"calibration": [1]}, 422),
-        ("register", [], 422),
-        ("claim", {"worker_id": 5}, 401),
-        ("heartbeat", BEAT | {"state": "finished"}, 422),
-        ("heartbeat", BEAT | {"state": []}, 422),
-        ("heartbeat", BEAT | {"meters": []}, 200),  # as good as none
-        ("heartbeat", BEAT | {"meters": [1]}, 422),
-        ("heartbeat", BEAT | {"meters": "fast"}, 422),
-        ("heartbeat", BEAT | {"logs": "text"}, 422),
-        ("heartbeat", BEAT | {"logs": [{"stream": "ingestion", "seq": -1, "text": "x"}]}, 422),
-        ("heartbeat", BEAT | {"logs": [{"stream": "secrets", "seq": 0, "text": "x"}]}, 422),
-        ("heartbeat", BEAT | {"logs": [{"stream": "ingestion", "seq": 0, "text": "x" * 64_001}]}, 422),
-        ("heartbeat", BEAT | {"logs": [{"stream": "ingestion", "seq": n, "text": "x"} for n in range(65)]}, 422),
-        ("complete", {}, 422),
-        ("complete", {"outcome": "ingested"}, 422),
-        ("complete", {"outcome": "failed", "reason": "bad mood"}, 422),
-        ("complete", {"outcome": "failed", "reason": "file_invalid"}, 422),  # the site finds that out before
-        ("complete", FINISHED | {"scores": {"mae": 10**400}}, 422),
-        ("complete", FINISHED | {"scores": {"rmse": 1.0}}, 422),
-        ("complete", FINISHED | {"host": 5}, 422),
-        ("complete", FINISHED | {"timings": [1]}, 422),
-        ("complete", FINISHED | {"outputs": [1]}, 422),
-        ("complete", FINISHED | {"outputs": {"predictions.zip": {"sha256": "0" * 64}}}, 422),
-        ("complete", FINISHED | {"stages": [{"name": "ingestion"}] * 9}, 422),
-    ],
-)
-def test_a_body_of_the_wrong_shape_is_refused_with_a_reason(worker: Worker, call: str, body: Any, status: int) -> None:
-    answer = worker.call(call, body)
-    assert answer.status_code == status, answer.content
-    if status != 200:
-        assert len(answer.json()["detail"]) > 10
-        worker.run.refresh_from_db()
-        assert worker.run.state == State.LEASED
+BODIES: list[tuple[str, Any, int]] = [
+    ("register", REGISTER | {"host": []}, 422),
+    ("register", REGISTER | {"host": "big"}, 422),
+    ("register", REGISTER | {"host": {"gpus": 3}}, 422),
+    ("register", REGISTER | {"host": {"gpus": [1]}}, 422),
+    ("register", REGISTER | {"name": ""}, 422),
+    ("register", REGISTER | {"name": "a\u0000b"}, 422),
+    ("register", REGISTER | {"name": "x" * 100}, 200),
+    ("register", REGISTER | {"name": "x" * 101}, 422),
+    ("register", REGISTER | {"name": "x" * 100 + "\n"}, 422),
+    ("register", REGISTER | {"name": "  "}, 422),
+    ("register", REGISTER | {"name": "gpu-box-1 "}, 422),
+    ("register", REGISTER | {"name": "a\u202eb"}, 422),
+    ("register", REGISTER | {"slots": "many"}, 422),
+    ("register", REGISTER | {"slots": True}, 422),
+    ("register", REGISTER | {"protocol": 99}, 426),
+    ("register", REGISTER | {"role": "boss"}, 422),
+    ("register", REGISTER | {"role": ["both"]}, 422),
+    ("register", REGISTER | {"self_test": "all fine"}, 422),
+    ("register", REGISTER | {"calibration": [1]}, 422),
+    ("register", [], 422),
+    ("claim", {"worker_id": 5}, 401),
+    ("heartbeat", BEAT | {"state": "finished"}, 422),
+    ("heartbeat", BEAT | {"state": []}, 422),
+    ("heartbeat", BEAT | {"meters": []}, 200),  # as good as none
+    ("heartbeat", BEAT | {"meters": [1]}, 422),
+    ("heartbeat", BEAT | {"meters": "fast"}, 422),
+    ("heartbeat", BEAT | {"logs": "text"}, 422),
+    ("heartbeat", BEAT | {"logs": [{"stream": "ingestion", "seq": -1, "text": "x"}]}, 422),
+    ("heartbeat", BEAT | {"logs": [{"stream": "secrets", "seq": 0, "text": "x"}]}, 422),
+    ("heartbeat", BEAT | {"logs": [{"stream": "ingestion", "seq": 0, "text": "x" * 64_001}]}, 422),
+    ("heartbeat", BEAT | {"logs": [{"stream": "ingestion", "seq": n, "text": "x"} for n in range(65)]}, 422),
+    ("complete", {}, 422),
+    ("complete", {"outcome": "ingested"}, 422),
+    ("complete", {"outcome": "failed", "reason": "bad mood"}, 422),
+    ("complete", {"outcome": "failed", "reason": "file_invalid"}, 422),  # the site finds that out before
+    ("complete", FINISHED | {"scores": {"mae": 10**400}}, 422),
+    ("complete", FINISHED | {"scores": {"rmse": 1.0}}, 422),
+    ("complete", FINISHED | {"host": 5}, 422),
+    ("complete", FINISHED | {"timings": [1]}, 422),
+    ("complete", FINISHED | {"outputs": [1]}, 422),
+    ("complete", FINISHED | {"outputs": {"predictions.zip": {"sha256": "0" * 64}}}, 422),
+    ("complete", FINISHED | {"stages": [{"name": "ingestion"}] * 9}, 422),
+]
+
+
+def test_a_body_of_the_wrong_shape_is_refused_with_a_reason(worker: Worker) -> None:
+    for call, body, status in BODIES:
+        with transaction.atomic():
+            answer = worker.call(call, body)
+            assert answer.status_code == status, (call, body, answer.content)
+            if status != 200:
+                assert len(answer.json()["detail"]) > 10, (call, body)
+                worker.run.refresh_from_db()
+                assert worker.run.state == State.LEASED, (call, body)
+            transaction.set_rollback(True)
 
 
 @pytest.mark.parametrize("body", ["", "{", "[" * 100_000, "null", '"text"', '{"a": NaN}'])

@@ -186,31 +186,28 @@ def test_who_sees_sealed_scores_is_put_on_record(site: Scenario) -> None:
     assert "Who looked at sealed scores" in listed
 
 
-@pytest.mark.parametrize(
-    ("changed", "sentences"),
-    [
-        ({"max_submissions_per_day": ["1"]}, ["from 5 to 1 a day", "1 team used 1 or more today"]),
-        ({"max_submissions_per_day": ["4"]}, ["from 5 to 4 a day"]),
-        ({"max_submissions_per_week": ["2"]}, ["from unlimited to 2 a week", "1 team used 2 or more this week"]),
-        ({"max_submissions": ["99"]}, ["from 100 to 99 in total"]),
-        ({"upload_grace_minutes": ["5"]}, ["from 15 to 5 minutes"]),
-        (
-            {"prediction_format_kind": ["official"], "prediction_format_official": ["lsc-pcqm4mv2 test-dev"]},
-            ["another file format"],
-        ),
-    ],
-    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
-)
-def test_every_smaller_promise_to_teams_is_said_before_it_is_saved(
-    site: Scenario, changed: dict[str, list[str]], sentences: list[str]
-) -> None:
+PROMISES: list[tuple[dict[str, list[str]], list[str]]] = [
+    ({"max_submissions_per_day": ["1"]}, ["from 5 to 1 a day", "1 team used 1 or more today"]),
+    ({"max_submissions_per_day": ["4"]}, ["from 5 to 4 a day"]),
+    ({"max_submissions_per_week": ["2"]}, ["from unlimited to 2 a week", "1 team used 2 or more this week"]),
+    ({"max_submissions": ["99"]}, ["from 100 to 99 in total"]),
+    ({"upload_grace_minutes": ["5"]}, ["from 15 to 5 minutes"]),
+    (
+        {"prediction_format_kind": ["official"], "prediction_format_official": ["lsc-pcqm4mv2 test-dev"]},
+        ["another file format"],
+    ),
+]
+
+
+def test_every_smaller_promise_to_teams_is_said_before_it_is_saved(site: Scenario) -> None:
     Phase.objects.filter(pk=site.phase.pk).update(prediction_format=None, max_submissions_per_day=5)
     site.submit()
     site.submit()
-    with time_machine.travel(site.now, tick=False):
-        page = change(site, **changed)
-    for sentence in ("Nothing is saved yet", *sentences):
-        assert sentence in page
+    for changed, sentences in PROMISES:
+        with time_machine.travel(site.now, tick=False):
+            page = change(site, **changed)
+        for sentence in ("Nothing is saved yet", *sentences):
+            assert sentence in page, changed
 
 
 def test_a_larger_quota_is_saved_at_once(site: Scenario) -> None:

@@ -28,6 +28,7 @@ from files.markup import MAX_CHARACTERS
 
 PACKAGES = (accounts, audit, competitions, config, core, scoring, workers)
 METHODS = ("search", "match", "fullmatch", "findall", "finditer", "split", "sub")
+CALLS_RE = re.compile(rf"\bre\.(?:{'|'.join(METHODS)})\(")
 UNITS = (
     "<img ", "![", "<a", "a", "0", " ", "-", ".", "/", "a.", "a-", "a/", "a ", '"', "'", "[", "(", "#", "=", "_", ":", "\n", "\t",
     "\x1b[", "@",
@@ -92,7 +93,7 @@ def compiled_patterns(texts: dict[ModuleType, str]) -> Iterator[tuple[str, int, 
 def written_in_place(texts: dict[ModuleType, str]) -> Iterator[tuple[str, int, str, int, str]]:
     """Patterns in calls such as `re.sub("…", …)`."""
     for module, text in texts.items():
-        for node in ast.walk(ast.parse(text)) if "re." in text else ():
+        for node in ast.walk(ast.parse(text)) if CALLS_RE.search(text) else ():
             if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args):
                 continue
             first, caller = node.args[0], node.func.value

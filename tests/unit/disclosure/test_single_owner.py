@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,7 @@ def modules() -> Iterator[Path]:
         yield from (path for path in (ROOT / folder).rglob("*.py") if "migrations" not in path.parts)
 
 
+@cache
 def names_in(path: Path) -> set[str]:
     """Attributes, arguments and lookups of a module, by name."""
     names: set[str] = set()

@@ -19,6 +19,7 @@ from core.refusals import InvalidFile
 from files import archives
 from files.archives import ArchiveLimits, check_zip
 from tests.scenario import zip_bytes
+from tests.soak import examples
 from workers.agent.runs.archive import unpack
 
 LIMITS = ArchiveLimits(unpacked_bytes=1_000_000, files=20, ratio=100)
@@ -183,7 +184,7 @@ def test_an_ordinary_archive_gives_its_file_names(tmp_path: Path) -> None:
 WHOLE = zip_bytes({"predict.py": "print('hello')\n" * 50, "model/weights.bin": bytes(range(256))})
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=examples(1500), deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, len(WHOLE) - 1), st.integers(0, 255)), min_size=1, max_size=6),
     st.integers(0, len(WHOLE)),

@@ -16,6 +16,7 @@ from scoring.metrics.metric import Metric, Rows
 from scoring.replicates import Deadline, Resampling, replicate_scores
 from scoring.standings import _Board, _limit, intervals, standings, wilson
 from scoring.statistics import SampledScore
+from tests.soak import in_soak
 
 RNG = np.random.default_rng
 TRIED = 200  # the spread of a coverage of 0.95 over so many is 0.015
@@ -60,7 +61,13 @@ def rescore(chosen: Metric, rows: Rows, places: Any) -> float:
 
 
 @pytest.mark.parametrize(
-    ("name", "is_class"), [("accuracy", True), ("roc_auc", False), ("f_beta", True), ("mae", False)]
+    ("name", "is_class"),
+    [
+        ("accuracy", True),
+        pytest.param("roc_auc", False, marks=in_soak),
+        pytest.param("f_beta", True, marks=in_soak),
+        ("mae", False),
+    ],
 )
 def test_intervals_hold_the_true_score_about_as_often_as_they_say(name: str, is_class: bool) -> None:
     chosen, held = metric(name), 0
@@ -133,7 +140,7 @@ def test_equal_entries_share_rank_and_tier_and_are_an_even_chance() -> None:
     assert standings(scores, replicates, direction="max").tier.tolist() == [2, 2, 1]
 
 
-@pytest.mark.parametrize("differ", [2, 6, 11, 18, 25, 40])
+@pytest.mark.parametrize("differ", [2, 18, *(pytest.param(number, marks=in_soak) for number in (6, 11, 25, 40))])
 def test_shares_that_differ_on_few_items_are_compared_by_mcnemars_exact_test(differ: int) -> None:
     """The number of items comes from replicates, so it may be off by two."""
     items, far = 2000, []
@@ -256,7 +263,7 @@ def test_what_is_no_board_is_refused(scores: Any, replicates: Any, level: float)
 
 
 @pytest.mark.parametrize("error_after", [1.0, 0.5])
-@pytest.mark.parametrize("spread", [0.0, 0.5, 1.0, 3.0])
+@pytest.mark.parametrize("spread", [0.0, 1.0, *(pytest.param(spread, marks=in_soak) for spread in (0.5, 3.0))])
 def test_the_change_of_ranks_that_noise_explains_is_that_of_boards_where_nothing_else_changes(
     spread: float, error_after: float
 ) -> None:

@@ -24,6 +24,7 @@ import scoring
 from scoring import synthetic
 from scoring.formats import seed_results, submissions
 from scoring.formats.layouts import layout
+from tests.soak import in_soak
 
 OFFICIAL = Path(__file__).parents[2] / "data" / "scoring-cases" / "submissions"
 MANIFEST = json.loads((OFFICIAL / "manifest.json").read_text())["files"]
@@ -198,7 +199,7 @@ def bomb(size: int) -> bytes:
     return member(start + bytes(size))
 
 
-@pytest.mark.parametrize("megabytes", [1, 320])
+@pytest.mark.parametrize("megabytes", [1, 32, pytest.param(320, marks=in_soak)])
 def test_a_bomb_is_refused_without_being_inflated(megabytes: int, tmp_path: Path) -> None:
     data = bomb(megabytes << 20)
     tracemalloc.start()
@@ -442,7 +443,7 @@ def test_what_is_no_file_is_refused_without_waiting(make: Callable[[Path], None]
     assert caught.value.code == code
 
 
-@pytest.mark.parametrize(("dataset", "split"), [("lsc-pcqm4m", "test"), ("obl2021", "test")])
+@pytest.mark.parametrize(("dataset", "split"), [("lsc-pcqm4m", "test"), pytest.param("obl2021", "test", marks=in_soak)])
 def test_reading_takes_at_most_twice_the_memory_of_the_arrays(dataset: str, split: str, tmp_path: Path) -> None:
     _, arrays = synthetic.make(dataset, split)
     path = submissions.write(tmp_path, dataset, split, arrays)
