@@ -1,4 +1,4 @@
-"""Two or twenty actions at once on PostgreSQL, and the control that takes no lock."""
+"""Two or many actions at once on PostgreSQL, and the control that takes no lock."""
 
 from __future__ import annotations
 

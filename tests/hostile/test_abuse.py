@@ -132,7 +132,7 @@ RESOURCES = {
         resources.BUSY_FOREVER,
         "time_limit",
         "time_limit",
-        SHORT,
+        {"wall_s": 2.0},  # each second of it is one of a core
         lambda o: float(str(stage(o)["cpu_s"])) > 0.1,
         HeldLimit.MEMORY,  # without its groups nothing is measured
     ),

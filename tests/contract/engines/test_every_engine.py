@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.engines.conftest import LIMITS, Stage, empty_registry
+from tests.contract.engines.conftest import ENGINES, LIMITS, Stage, empty_registry
+from tests.soak import in_soak, mostly_in_soak
 from workers.engines import cgroup, engine_for
 from workers.engines.docker import client
 from workers.engines.faults import is_of_host
@@ -23,6 +24,8 @@ from workers.protocol.jobs import PullPolicy
 
 SLEEP = ("sleep", "60")
 MISSING = "podium.invalid/none:1"
+# The code of the worker is the same for each.
+on_one_engine = pytest.mark.parametrize("connected", mostly_in_soak(ENGINES, always=ENGINES[:1]), indirect=True)
 
 
 def python(source: str) -> tuple[str, ...]:
@@ -63,6 +66,7 @@ def test_the_files_of_an_image_are_counted_up_to_a_bound(stage: Stage) -> None:
     assert counted[1] is None or 500 < counted[1] < 10**6
 
 
+@on_one_engine
 def test_they_are_counted_also_by_a_worker_that_sees_no_folder_of_the_engine(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,7 +122,7 @@ def test_a_container_that_runs_is_observed_as_started_and_not_ended(stage: Stage
     assert (state.never_started, state.ended, state.finished_at) == (False, False, None)
 
 
-@pytest.mark.parametrize("code", [0, 3, 255])
+@pytest.mark.parametrize("code", [pytest.param(0, marks=in_soak), pytest.param(3, marks=in_soak), 255])
 def test_an_end_is_waited_for_and_its_exit_code_and_times_are_known(stage: Stage, code: int) -> None:
     state = stage.ended(*python(f"raise SystemExit({code})"))
     assert (state.ended, state.exit_code, state.oom_killed) == (True, code, False)

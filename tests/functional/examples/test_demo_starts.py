@@ -67,7 +67,7 @@ def too_slow(site: Scenario) -> Sent:
 def sent(site: Scenario, monkeypatch: pytest.MonkeyPatch) -> Sent:
     slow = too_slow(site)
     monkeypatch.setattr(baselines, "Client", Site)
-    monkeypatch.setattr(baselines, "send_all", lambda client, content: [slow])
+    monkeypatch.setattr(baselines, "send_all", lambda client, content, *, is_check: [slow])
     return slow
 
 

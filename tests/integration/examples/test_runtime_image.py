@@ -13,6 +13,7 @@ import pytest
 from examples.baselines import Baseline
 from examples.pcqm4mv2_small.baseline_submissions import build_baselines
 from examples.pcqm4mv2_small.bundle import build_bundle
+from tests.soak import in_soak
 
 RDKIT_JUDGE = """
 import csv, gzip, json, pathlib, sys
@@ -99,6 +100,7 @@ def test_rdkit_reads_every_molecule_finds_no_two_alike_and_would_object(
     assert (verdict["invalid"], verdict["read"], verdict["different"]) == (["CC(C)(C)(C)C"], 2, 1)
 
 
+@in_soak  # the demo runs it in `make test`
 def test_the_ridge_runs_without_a_network_and_scores_as_stated(
     runtime_image: str, bundle: Path, baselines: dict[str, tuple[Baseline, Path]], open_tmp_path: Path
 ) -> None:

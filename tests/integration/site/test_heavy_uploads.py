@@ -34,10 +34,11 @@ from tests.services import REPOSITORY, accepts_connections, free_port
 from tests.soak import SOAKS
 from workers.protocol.messages import PROTOCOL_VERSION
 
-UPLOADS, AT_ONCE, TEAMS = 50 if SOAKS else 20, 8, 5
+UPLOADS, AT_ONCE, TEAMS = 50 if SOAKS else 12, 8, 5
 UNPACKED_MIB = 800 if SOAKS else 400
-LARGE_BYTES = (2048 if SOAKS else 400) * 1024**2
-LIMIT_BYTES = 300 * 1024**2
+LARGE_BYTES = (2048 if SOAKS else 240) * 1024**2
+LIMIT_BYTES = 220 * 1024**2
+WATCHED_S = 5 if SOAKS else 2  # after the last upload
 SEED = """
 import json
 from datetime import timedelta
@@ -194,7 +195,7 @@ def test_health_pages_and_workers_are_answered_while_many_hostile_archives_come(
         watching = pool.submit(watch, asks, stop, took)
         tokens = [served.tokens[number % TEAMS] for number in range(UPLOADS)]
         answers = list(pool.map(lambda token: served.submit(token, content), tokens))
-        stop.wait(5)
+        stop.wait(WATCHED_S)
         stop.set()
         watching.result()
     assert [answer.status_code for answer in answers] == [201] * UPLOADS

@@ -49,29 +49,31 @@ from competitions.winners.services import invite_next
 from tests.answers import read_result
 from tests.races import at_once, counting_before, gap_before_writing, meet, quota_counted_late, site, without_row_locks
 from tests.scenario import FILE_NAME, Scenario, lease, person, prediction_bytes
+from tests.soak import SOAKS
 from workers.protocol.launching import LauncherReport
 
 __all__ = ["site"]
-
+MANY = 20 if SOAKS else 8
+CLAIMS, WORKERS = (15, 6) if SOAKS else (6, 4)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.mark.parametrize("lock", [True, False], ids=["locked", "control: the race is real"])
-def test_twenty_submissions_share_one_last_slot(site: Scenario, lock: bool) -> None:
+def test_many_submissions_at_once_share_one_last_slot(site: Scenario, lock: bool) -> None:
     site.phase.max_submissions_per_day = 1
     site.phase.save()
     user = site.member()
-    uploads = [site.upload(prediction_bytes(), user=user) for _ in range(20)]
+    uploads = [site.upload(prediction_bytes(), user=user) for _ in range(MANY)]
 
     def submit(number: int) -> None:
         submission_create(
             NewSubmission(user=user, phase=site.phase, upload=uploads[number], kind=Kind.PREDICTION), now=site.now
         )
 
-    with contextlib.nullcontext() if lock else without_row_locks(), counting_before(gap_before_writing(20, lock=lock)):
-        outcomes = at_once(20, submit)
-    assert outcomes == (Counter(accepted=1, quota_used=19) if lock else Counter(accepted=20))
+    with contextlib.nullcontext() if lock else without_row_locks(), counting_before(gap_before_writing(MANY, lock=lock)):
+        outcomes = at_once(MANY, submit)
+    assert outcomes == (Counter(accepted=1, quota_used=MANY - 1) if lock else Counter(accepted=MANY))
     assert Submission.objects.count() == outcomes["accepted"]
 
 
@@ -143,10 +145,10 @@ def test_runs_of_two_priorities_are_claimed_and_given_back_at_once(site: Scenari
     urgent.update(priority=5)
     with transaction.atomic():
         enter_queue(urgent, now=site.now)
-    workers = [site.worker() for _ in range(6)]
+    workers = [site.worker() for _ in range(WORKERS)]
 
     def claim_and_give_back(number: int) -> None:
-        for _ in range(15):
+        for _ in range(CLAIMS):
             if run := dispatch.run_claim(worker=workers[number], free_gpus=0, now=timezone.now()):
                 reports.run_release(**lease(run), note="", now=timezone.now())
 
@@ -212,7 +214,7 @@ def test_one_person_founds_one_team_however_often_they_click(site: Scenario) -> 
     assert Team.objects.filter(memberships__user=user).count() == 1
 
 
-def test_twenty_posts_at_once_over_http_share_one_last_slot(site: Scenario, live_server: Any) -> None:
+def test_many_posts_at_once_over_http_share_one_last_slot(site: Scenario, live_server: Any) -> None:
     site.phase.max_submissions = 1
     site.phase.save()
     expires_at = timezone.now() + timedelta(hours=1)
@@ -228,7 +230,7 @@ def test_twenty_posts_at_once_over_http_share_one_last_slot(site: Scenario, live
         )
         return "accepted" if answer.status_code == 201 else str(answer.json()["code"])
 
-    assert at_once(20, post) == Counter(accepted=1, quota_used=19)
+    assert at_once(MANY, post) == Counter(accepted=1, quota_used=MANY - 1)
     assert Submission.objects.count() == 1
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.integration.workers.harness import Bench
 
-BUSY_S = 4
+BUSY_S = 2
 HELD_BYTES = 64 << 20
 PROGRAM = f"""
 import pathlib, time

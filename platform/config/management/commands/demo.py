@@ -92,7 +92,7 @@ class Command(BaseCommand):
         """Have the baselines scored. If one ends unexpectedly, a check fails; a demo says so and goes on."""
         client = baselines.Client(processes.url)
         for step in (
-            partial(self.run_baselines, processes, client, content, timeout_s),
+            partial(self.run_baselines, processes, client, content, timeout_s, is_check=is_check),
             partial(self.boards, client, content),
         ):
             try:
@@ -102,10 +102,12 @@ class Command(BaseCommand):
                     raise
                 self.say(f"\n{error}\nThe site stays up. The next start runs these baselines again.\n")
 
-    def run_baselines(self, processes: Processes, client: baselines.Client, content: Seed, timeout_s: float) -> None:
+    def run_baselines(
+        self, processes: Processes, client: baselines.Client, content: Seed, timeout_s: float, *, is_check: bool
+    ) -> None:
         """Send them in and follow them. Raises `Unexpected`."""
         self.say("Sending in the baselines")
-        sent = baselines.send_all(client, content)
+        sent = baselines.send_all(client, content, is_check=is_check)
         self.run_again(baselines.ended_wrongly(client, sent))
         baselines.follow(client, sent, timeout_s=timeout_s, say=self.say, check=processes.check)
         baselines.require_as_expected(sent)
