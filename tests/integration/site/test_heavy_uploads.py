@@ -36,8 +36,8 @@ from workers.protocol.messages import PROTOCOL_VERSION
 
 UPLOADS, AT_ONCE, TEAMS = 50 if SOAKS else 12, 8, 5
 UNPACKED_MIB = 800 if SOAKS else 400
-LARGE_BYTES = (2048 if SOAKS else 240) * 1024**2
-LIMIT_BYTES = 220 * 1024**2
+LARGE_BYTES = (2048 if SOAKS else 400) * 1024**2
+LIMIT_BYTES = 300 * 1024**2
 WATCHED_S = 5 if SOAKS else 2  # after the last upload
 SEED = """
 import json
