@@ -76,22 +76,22 @@ def new_visitor(browser: Browser, site: BrowserSite, signed_in: dict[str, Any]) 
 
 
 @pytest.fixture(scope="module")
-def readers(browser: Browser, site: BrowserSite, signed_in: dict[str, Any]) -> Iterator[Callable[[str], Visitor]]:
-    """One visitor for each person, to read pages: a test begins with `forget`, ends with `check`."""
-    visitors: dict[str, Visitor] = {}
+def read_as(browser: Browser, site: BrowserSite, signed_in: dict[str, Any]) -> Iterator[Callable[[str], Visitor]]:
+    """One window for all who read pages: a test names the reader, begins with `forget`, ends with `check`."""
+    # Else a colour that fades is seen on its way.
+    context = browser.new_context(**_settings(signed_in, "", {"reduced_motion": "reduce"}))
+    context.add_init_script(AXE_SCRIPT)  # sent once, not with every page
+    visitor = Visitor(context, site.url)
 
-    def visitor(name: str) -> Visitor:
-        if name not in visitors:
-            # Else a colour that fades is seen on its way.
-            context = browser.new_context(**_settings(signed_in, name, {"reduced_motion": "reduce"}))
-            context.add_init_script(AXE_SCRIPT)  # sent once, not with every page
-            visitors[name] = Visitor(context, site.url)
-            _sign_in(visitors[name], name, signed_in)
-        return visitors[name]
+    def become(name: str) -> Visitor:
+        context.clear_cookies()
+        if name in signed_in:
+            context.add_cookies(signed_in[name]["cookies"])
+        _sign_in(visitor, name, signed_in)
+        return visitor
 
-    yield visitor
-    for each in visitors.values():
-        each.context.close()
+    yield become
+    context.close()
 
 
 def _settings(signed_in: dict[str, Any], name: str, more: dict[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import random
 import re
-import shutil
 import zipfile
 from pathlib import Path
 
@@ -13,7 +12,6 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.browser.conftest import NewVisitor
-from tests.browser.seeding.place import prediction
 from tests.browser.visitor import Visitor
 
 PART_BYTES = 8 * 1024 * 1024
@@ -21,26 +19,29 @@ UPLOADS = re.compile("/api/v1/uploads/[0-9a-f-]{36}/$")
 
 
 @pytest.fixture(scope="module")
-def three_parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def big_code(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A code submission of three parts, which no compression makes smaller."""
-    path: Path = tmp_path_factory.mktemp("three-parts") / "code.zip"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("metadata.yaml", "command: python3 $program/main.py\n")
-        archive.writestr("main.py", "import shutil\nshutil.copy('/app/program/answer.npz', '/app/output/answer.npz')\n")
-        archive.writestr("answer.npz", prediction("test-dev", 0.33))
-        archive.writestr("weights.bin", random.Random(4).randbytes(17 * 1024 * 1024))
-    return path
+    return write_code(tmp_path_factory.mktemp("three-parts"), random.Random(4).randbytes(17 * 1024 * 1024))
 
 
 @pytest.fixture
-def big_code(three_parts: Path, tmp_path: Path) -> Path:
-    """A copy of its own for each test: one changes it."""
-    return Path(shutil.copy(three_parts, tmp_path))
+def code(tmp_path: Path) -> Path:
+    """A code submission of one part."""
+    return write_code(tmp_path, b"small")
+
+
+def write_code(folder: Path, weights: bytes) -> Path:
+    path = folder / "code.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("metadata.yaml", "command: python3 $program/main.py\n")
+        archive.writestr("main.py", "print()\n")
+        archive.writestr("weights.bin", weights)
+    return path
 
 
 def to_submit(new_visitor: NewVisitor, who: str) -> Visitor:
     visitor = new_visitor(who)
-    visitor.visit("/competitions/gap/submissions/?phase=test-dev")
+    visitor.visit("/competitions/transfers/submissions/?phase=test-dev")
     visitor.expect_on_console("net::ERR_")
     return visitor
 
@@ -105,16 +106,14 @@ def test_after_the_page_is_loaded_again_the_same_file_goes_on_where_it_stopped(
     assert sent_digest(page) == hashlib.sha256(big_code.read_bytes()).hexdigest()
 
 
-def test_a_refused_form_leaves_the_upload_with_its_moment_for_the_next_try(
-    new_visitor: NewVisitor, big_code: Path
-) -> None:
+def test_a_refused_form_leaves_the_upload_with_its_moment_for_the_next_try(new_visitor: NewVisitor, code: Path) -> None:
     visitor = to_submit(new_visitor, "cleo")
     visitor.expect_on_console("status of 422")
     page, calls = visitor.page, []
     page.on("request", lambda request: calls.append(request.method) if "/api/v1/uploads/" in request.url else None)
     refusal = {"code": "unknown_environment_file", "detail": "Your team has no weights of this name."}
-    page.route("**/competitions/gap/submit/", lambda route: route.fulfill(status=422, json=refusal), times=1)
-    send(page, big_code)
+    page.route("**/competitions/transfers/submit/", lambda route: route.fulfill(status=422, json=refusal), times=1)
+    send(page, code)
     expect(page.locator("[data-upload-error]")).to_contain_text("no weights of this name")
     calls.clear()
     rows = page.locator("table.submissions tbody tr")
@@ -125,11 +124,11 @@ def test_a_refused_form_leaves_the_upload_with_its_moment_for_the_next_try(
     assert calls == ["GET"], "nothing is begun or sent anew"
 
 
-LOOK = "**/competitions/gap/submit/look/"
+LOOK = "**/competitions/transfers/submit/look/"
 
 
 def test_code_that_was_dropped_on_predictions_is_recognised_before_a_byte_of_it_is_sent(
-    new_visitor: NewVisitor, big_code: Path
+    new_visitor: NewVisitor, code: Path
 ) -> None:
     visitor = to_submit(new_visitor, "dan")
     visitor.expect_on_console("status of 422")
@@ -139,7 +138,7 @@ def test_code_that_was_dropped_on_predictions_is_recognised_before_a_byte_of_it_
     page.get_by_role("radio", name=re.compile("Predictions")).check()
     sent: list[str] = []
     page.on("request", lambda request: sent.append(request.method) if "/api/v1/uploads/" in request.url else None)
-    page.get_by_label("File").set_input_files(big_code)
+    page.get_by_label("File").set_input_files(code)
     expect(page.locator("[data-upload-error]")).to_contain_text("code.zip looks like code: it has metadata.yaml")
     page.get_by_role("radio", name=re.compile("Code")).check()
     expect(page.locator("[data-upload-error]")).to_be_hidden()
@@ -150,11 +149,11 @@ def test_code_that_was_dropped_on_predictions_is_recognised_before_a_byte_of_it_
     instead.click()
     expect(rows).to_have_count(before + 1)
     expect(rows.first).to_contain_text("code.zip")
-    assert sent.count("PATCH") == 3
+    assert sent.count("PATCH") == 1
 
 
 def test_code_that_the_page_could_not_look_at_is_sent_as_code_with_one_press(
-    new_visitor: NewVisitor, big_code: Path
+    new_visitor: NewVisitor, code: Path
 ) -> None:
     visitor = to_submit(new_visitor, "ben")
     visitor.expect_on_console("status of 422")
@@ -163,7 +162,7 @@ def test_code_that_the_page_could_not_look_at_is_sent_as_code_with_one_press(
     rows = page.locator("table.submissions tbody tr")
     before = rows.count()
     page.get_by_role("radio", name=re.compile("Predictions")).check()
-    page.get_by_label("File").set_input_files(big_code)
+    page.get_by_label("File").set_input_files(code)
     page.get_by_role("button", name="Submit", exact=True).click()
     expect(page.locator("[data-upload-error]")).to_contain_text("code.zip looks like code")
     parts: list[str] = []
@@ -176,11 +175,11 @@ def test_code_that_the_page_could_not_look_at_is_sent_as_code_with_one_press(
     assert parts == [], "nothing travels twice"
 
 
-def test_another_choice_takes_the_two_ways_on_back(new_visitor: NewVisitor, big_code: Path) -> None:
+def test_another_choice_takes_the_two_ways_on_back(new_visitor: NewVisitor, code: Path) -> None:
     visitor = to_submit(new_visitor, "cleo")
     visitor.expect_on_console("status of 422")
     page = visitor.page
-    page.get_by_label("File").set_input_files(big_code)
+    page.get_by_label("File").set_input_files(code)
     page.get_by_role("button", name="Submit", exact=True).click()
     anyway = page.get_by_role("button", name="Send as predictions all the same")
     expect(anyway).to_be_visible()
@@ -189,7 +188,7 @@ def test_another_choice_takes_the_two_ways_on_back(new_visitor: NewVisitor, big_
     expect(anyway).to_be_hidden()
 
 
-def test_no_other_file_can_be_chosen_while_one_is_sent(new_visitor: NewVisitor, big_code: Path) -> None:
+def test_no_other_file_can_be_chosen_while_one_is_sent(new_visitor: NewVisitor, code: Path) -> None:
     page = to_submit(new_visitor, "cleo").page
 
     def hang(route: Route) -> None:
@@ -197,7 +196,7 @@ def test_no_other_file_can_be_chosen_while_one_is_sent(new_visitor: NewVisitor, 
 
     page.route(UPLOADS, hang)
     with page.expect_request(UPLOADS):
-        send(page, big_code)
+        send(page, code)
     expect(page.locator("form[data-upload] input[type=file]")).to_be_disabled()
     page.once("dialog", lambda dialog: dialog.accept())
     page.goto("about:blank")
@@ -206,16 +205,16 @@ def test_no_other_file_can_be_chosen_while_one_is_sent(new_visitor: NewVisitor, 
     expect(page.locator(".upload-progress")).to_be_hidden()
 
 
-def test_a_file_that_is_changed_while_it_is_sent_is_to_be_chosen_again(new_visitor: NewVisitor, big_code: Path) -> None:
+def test_a_file_that_is_changed_while_it_is_sent_is_to_be_chosen_again(new_visitor: NewVisitor, code: Path) -> None:
     page = to_submit(new_visitor, "cleo").page
 
     def change_and_break(route: Route) -> None:
-        with big_code.open("ab") as file:
+        with code.open("ab") as file:
             file.write(b"more")
         route.abort()
 
     page.route(UPLOADS, change_and_break, times=1)
-    send(page, big_code)
+    send(page, code)
     expect(page.locator("[data-upload-error]")).to_contain_text("changed while it was sent")
     expect(page.locator("form[data-upload] input[type=file]")).to_be_enabled()
 

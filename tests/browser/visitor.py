@@ -32,15 +32,9 @@ ERROR_PAGE = 'interrupted by another navigation to "chrome-error://'
 SERIOUS = ("serious", "critical")
 # A rule that says how grave it is says so of all that it finds: those that are never serious need not run.
 # Contrast takes axe three times as long as all other rules, a millisecond a text: of texts in one style on the same backgrounds it
-# looks at the first that the visitor meets, on whatever page.
-RUN_AXE = """async ([rules, serious, alike, seen]) => {
-  // With `preload` it would write styles into the page.
-  const options = { resultTypes: ["violations"], preload: false };
-  const isLeftOut = ({ id, impact }) => id === "color-contrast" || (impact && !serious.includes(impact));
-  const others = rules.length
-    ? { runOnly: rules.filter((rule) => rule !== "color-contrast") }
-    : { rules: Object.fromEntries(axe._audit.rules.filter(isLeftOut).map(({ id }) => [id, { enabled: false }])) };
-  const backgrounds = new Map([[null, ""]]), firsts = new Map(), known = new Set(seen);
+# looks at the first that the visitor meets, on whatever page. A link's style is also that of the text around it.
+RUN_AXE = """async ([colours, serious, alike, seen]) => {
+  const backgrounds = new Map([[null, ""]]), firsts = new Map(), known = new Set(seen), mark = "data-first-of-its-style";
   const behind = (one) => {
     if (!backgrounds.has(one)) {
       const { backgroundColor, backgroundImage, opacity } = getComputedStyle(one);
@@ -49,18 +43,31 @@ RUN_AXE = """async ([rules, serious, alike, seen]) => {
     }
     return backgrounds.get(one);
   };
+  const around = (one) => {
+    if (!one.matches("a[href]")) return "";
+    const { textDecorationLine, borderBottomStyle, fontStyle } = getComputedStyle(one);
+    const { color, fontWeight } = getComputedStyle(one.parentElement);
+    return [textDecorationLine, borderBottomStyle, fontStyle, color, fontWeight].join();
+  };
   const hasText = (one) => one.matches("input, select, textarea")
     || [...one.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.data.trim());
   for (const one of document.body.querySelectorAll("*")) {
     if (!hasText(one) || !one.checkVisibility() || one.closest(alike)) continue;
     const { color, fontSize, fontWeight, textShadow } = getComputedStyle(one);
-    const style = [color, fontSize, fontWeight, textShadow, behind(one)].join();
+    const style = [color, fontSize, fontWeight, textShadow, behind(one), around(one)].join();
     if (!known.has(style) && !firsts.has(style)) firsts.set(style, one);
   }
-  const exclude = [[alike]], include = [...firsts.values()];
-  const results = [await axe.run({ exclude }, { ...options, ...others })];
-  if (include.length) results.push(await axe.run({ include, exclude }, { ...options, runOnly: ["color-contrast"] }));
-  return [results.flatMap(({ violations }) => violations), [...firsts.keys()]];
+  if (colours.length && !firsts.size) return [[], []];
+  for (const one of firsts.values()) one.setAttribute(mark, "");
+  axe.configure({ rules: [{ id: "color-contrast", selector: `[${mark}]` }] });
+  const isLeftOut = ({ impact }) => impact && !serious.includes(impact);
+  const rules = colours.length
+    ? { runOnly: colours }
+    : { rules: Object.fromEntries(axe._audit.rules.filter(isLeftOut).map(({ id }) => [id, { enabled: false }])) };
+  // With `preload` it would write styles into the page.
+  const { violations } = await axe.run({ exclude: [[alike]] }, { resultTypes: ["violations"], preload: false, ...rules });
+  for (const one of firsts.values()) one.removeAttribute(mark);
+  return [violations, [...firsts.keys()]];
 }"""
 # Of a long table the first rows and those with a class of their own say all that there is to find.
 ROWS_ALIKE = "tbody > tr:nth-child(n + 11):not([class])"
@@ -155,12 +162,12 @@ class Visitor:
         self.page.get_by_label("Team name").fill(name)
         self.page.get_by_role("button", name="Rename").click()
 
-    def accessibility_faults(self, rules: Sequence[str] = ()) -> list[str]:
-        """Serious and worse violations that axe finds on the page as it is, by all rules or by these alone."""
+    def accessibility_faults(self, colours: Sequence[str] = ()) -> list[str]:
+        """Serious and worse violations that axe finds on the page: by all rules, or by these on colours."""
         if not self.page.evaluate("'axe' in window"):  # it is half a megabyte of script
             self.page.evaluate(AXE_SCRIPT)
         violations: list[dict[str, Any]]
-        violations, styles = self.page.evaluate(RUN_AXE, [list(rules), list(SERIOUS), ROWS_ALIKE, self.styles_seen])
+        violations, styles = self.page.evaluate(RUN_AXE, [list(colours), list(SERIOUS), ROWS_ALIKE, self.styles_seen])
         self.styles_seen += styles
         return [
             f"{self.page.url}: {violation['id']} ({violation['help']}): {node['html'][:160]}"

@@ -33,7 +33,7 @@ from workers.errors import SandboxError
 @pytest.fixture
 def folder(site: Scenario, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A competition begun from the template for tables, whose organizer is signed in."""
-    monkeypatch.setattr("podium.pushing.POLL_S", 0.05)
+    monkeypatch.setattr("podium.pushing.POLL_S", 0.2)
     monkeypatch.setenv("PODIUM_SITE", url)
     monkeypatch.setenv("PODIUM_TOKEN", make_token(site.organizer))
     site.queue.name = "default"

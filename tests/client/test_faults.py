@@ -26,6 +26,7 @@ from podium.uploads import PART_BYTES
 from tests.bundle_files import FILES, second, write
 from tests.client.conftest import Proxy, make_token
 from tests.scenario import Scenario, zip_bytes
+from tests.soak import in_soak
 
 
 @pytest.fixture
@@ -85,7 +86,9 @@ def send_until_the_second_part(proxy: Proxy, environment: dict[str, str], *verb:
     return process
 
 
-@pytest.mark.parametrize("is_folder", [False, True], ids=["a file", "a folder"])
+@pytest.mark.parametrize(
+    "is_folder", [pytest.param(False, id="a file", marks=in_soak), pytest.param(True, id="a folder")]
+)
 def test_an_upload_goes_on_after_ctrl_c_where_it_stopped(
     site: Scenario, proxy: Proxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_folder: bool
 ) -> None:

@@ -15,6 +15,7 @@ import django
 from tests.browser.seeding.features import (
     busy_board,
     detailed_results,
+    join_for_uploads,
     merges,
     questions,
     series,
@@ -80,6 +81,9 @@ def fill(folder: Path, now: datetime) -> None:
     )
     phases(ended)
     over(ended)
+    transfers = competition("transfers", "Large files", organizer, Queue.objects.create(name="transfers"), now)
+    phases(transfers)
+    join_for_uploads(transfers)
     launcher(cluster, now)
     annotated_rows(gap)
     without_team = ("sam", "kim", "mia", "pia", "uwe", "quin", "lena", "mika", "otto", "rosa")

@@ -28,7 +28,7 @@ def busy_board(place: Place) -> None:
     for number, (name, full_name, team) in enumerate(teams):
         user = person(name, full_name)
         place.join(user, team, is_baseline=name == "robot")
-        for step in range(3):
+        for step in range(3) if name in ("ada", "ben", "eva") else (2,):  # of the others the best alone
             sent = place.submit(user, hours_ago=70 - 12 * step - number, note="another seed" if step else "")
             place.score(sent, [0.9, 0.5, 0.31][step] + (0.04 * number if number > 1 else 0))
     from accounts.models import User
@@ -37,6 +37,14 @@ def busy_board(place: Place) -> None:
     place.score(place.submit(ada, "test-challenge"), 0.123456)
     public_profile(ada)
     brought(place, ada)
+
+
+def join_for_uploads(place: Place) -> None:
+    """People whose files are looked at and stored: no worker serves the queue."""
+    from accounts.models import User
+
+    for user in User.objects.filter(username__in=("ben", "cleo", "dan")):
+        place.join(user, f"{user.username} uploads")
 
 
 def public_profile(user: User) -> None:

@@ -51,7 +51,7 @@ def finals(place: Place) -> None:
     ):
         user = person(name)
         place.join(user, team)
-        for step in range(2):
+        for step in range(2) if name == "gina" else (1,):
             sent = place.score(place.submit(user, hours_ago=60 - 9 * step - number), 0.4 - 0.05 * step + 0.03 * number)
             facts = {
                 "method": "Graph transformer",
