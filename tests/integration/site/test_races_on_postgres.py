@@ -71,7 +71,10 @@ def test_many_submissions_at_once_share_one_last_slot(site: Scenario, lock: bool
             NewSubmission(user=user, phase=site.phase, upload=uploads[number], kind=Kind.PREDICTION), now=site.now
         )
 
-    with contextlib.nullcontext() if lock else without_row_locks(), counting_before(gap_before_writing(MANY, lock=lock)):
+    with (
+        contextlib.nullcontext() if lock else without_row_locks(),
+        counting_before(gap_before_writing(MANY, lock=lock)),
+    ):
         outcomes = at_once(MANY, submit)
     assert outcomes == (Counter(accepted=1, quota_used=MANY - 1) if lock else Counter(accepted=MANY))
     assert Submission.objects.count() == outcomes["accepted"]
