@@ -24,7 +24,7 @@ test: ## Everything on real parts; SUITES="lint unit" for some of the suites tha
 test-unit: ## Unit tests and doctests alone: no services, no Docker
 	@scripts/test.sh unit
 
-soak: venv ## The fault, cluster and hostile suites for longer and in all variants, the last on each engine, every demo, and examples in images of their own: each fault TRIALS times (default 5), at most MINUTES (default 60)
+soak: venv ## All tests in all their variants: each fault TRIALS times (default 5) and at most MINUTES (default 60), hostile programs on each engine, every demo, and examples in images of their own
 	@scripts/machine.sh
 	@PODIUM_SOAK=1 PODIUM_FAULT_TRIALS=$(or $(TRIALS),5) timeout --signal=INT $(or $(MINUTES),60)m $(PYTHON) -m pytest -q tests/faults tests/cluster
 	@PODIUM_SOAK=1 timeout --signal=INT 30m $(PYTHON) -m pytest -q tests/hostile tests/contract/engines tests/integration
