@@ -266,7 +266,8 @@ def _is_revealed(phase: Phase, now: datetime) -> bool:
 
 def _require_no_reveal_meanwhile(submission: Submission, now: datetime) -> None:
     """Read a phase that has closed again, under its lock: of a submission and a reveal, one waits."""
-    closed = Phase.objects.select_for_update(no_key=True).filter(pk=submission.phase_id, closes_at__lte=now).first()
+    locked = Phase.objects.select_for_update(no_key=True).only("closes_at", "revealed_at")
+    closed = locked.filter(pk=submission.phase_id, closes_at__lte=now).first()
     if closed is not None and not submission.is_late and _is_revealed(closed, now):
         raise refusals.REVEALED_MEANWHILE(phase=closed)
 

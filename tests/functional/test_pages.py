@@ -230,15 +230,13 @@ def test_a_sealed_submission_does_not_say_that_it_counts(site: Scenario, member:
     assert "counts now" not in row
 
 
-@pytest.mark.parametrize(
-    ("show", "count"), [("all", 3), ("finished", 1), ("failed", 1), ("running", 1), ("nonsense", 3)]
-)
-def test_the_list_can_be_narrowed(site: Scenario, member: Client, show: str, count: int) -> None:
+def test_the_list_can_be_narrowed(site: Scenario, member: Client) -> None:
     site.score(site.submit(), 0.5)
     site.answer(site.submit(), {"outcome": "failed", "reason": "time_limit"})
     site.submit()
-    page = member.get(reverse("web:submissions", args=[site.competition.slug]), {"show": show}).content.decode()
-    assert page.count('id="submission-') == count
+    for show, count in (("all", 3), ("finished", 1), ("failed", 1), ("running", 1), ("nonsense", 3)):
+        page = member.get(reverse("web:submissions", args=[site.competition.slug]), {"show": show}).content.decode()
+        assert page.count('id="submission-') == count, show
 
 
 def test_a_list_on_which_all_has_ended_shows_what_changed_since_it_was_drawn(site: Scenario, member: Client) -> None:
@@ -281,7 +279,7 @@ def test_a_members_pages_take_the_same_few_queries_with_many_rows(
     site.phase.save()
     for number in range(4):
         site.score(site.submit(), 0.5 + number)
-    for number in range(20):
+    for number in range(10):
         site.submit(phase=site.sealed if number % 5 == 0 else site.phase)
     for _ in range(6):
         site.join()

@@ -148,7 +148,7 @@ def test_a_check_of_a_submission_never_waits_for_what_takes_long(open_site: Scen
 
 
 def test_a_layer_that_unpacks_to_far_more_than_it_is_stops_the_reading_at_once(open_site: Scenario) -> None:
-    content = bomb(2048)
+    content = bomb(512)
     image = sent_image(open_site, content)
     run_background()
     image.refresh_from_db()

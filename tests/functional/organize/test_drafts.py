@@ -101,30 +101,28 @@ def test_a_file_that_is_no_table_is_refused_with_its_reason(
     assert words in guided.attach(content, name=name)
 
 
-@pytest.mark.parametrize(
-    ("changed", "words"),
-    [
-        ({"id_column": "area"}, "“area” is not an id: 3 different ids in 30 rows"),
-        ({"targets": ["id"]}, "“id” is the id"),
-        ({"targets": []}, "This field is required"),
-        ({"descriptions": "price in euros"}, "“price in euros” is none"),
-        ({"descriptions": "price: a\nprice: b"}, "The column “price” is described twice"),
-        ({"slices": "price"}, "“price” has another value in each row. Choose a column whose values several rows share"),
-    ],
-)
-def test_columns_that_cannot_be_scored_are_refused(
-    guided: Guided, draft: CompetitionDraft, changed: dict[str, Any], words: str
-) -> None:
-    guided.attach(SOLUTION)
-    refused = guided.answer("columns", **changed)
-    assert refused.status_code == 422
-    assert words in refused.content.decode()
+NOT_TO_BE_SCORED: list[tuple[dict[str, Any], str]] = [
+    ({"id_column": "area"}, "“area” is not an id: 3 different ids in 30 rows"),
+    ({"targets": ["id"]}, "“id” is the id"),
+    ({"targets": []}, "This field is required"),
+    ({"descriptions": "price in euros"}, "“price in euros” is none"),
+    ({"descriptions": "price: a\nprice: b"}, "The column “price” is described twice"),
+    ({"slices": "price"}, "“price” has another value in each row. Choose a column whose values several rows share"),
+]
+
+
+def test_columns_that_cannot_be_scored_are_refused(guided: Guided, draft: CompetitionDraft) -> None:
+    guided.give(SOLUTION)
+    for changed, words in NOT_TO_BE_SCORED:
+        refused = guided.answer("columns", **changed)
+        assert refused.status_code == 422, changed
+        assert words in refused.content.decode()
     draft.refresh_from_db()
     assert "columns" not in draft.answers
 
 
 def test_ids_that_repeat_are_named_with_their_lines(guided: Guided) -> None:
-    guided.attach(SOLUTION.replace("\n7,", "\n3,"))
+    guided.give(SOLUTION.replace("\n7,", "\n3,"))
     refused = guided.answer("columns", id_column="id", targets=["price"]).content.decode()
     assert "“id” is not an id: 3 is in lines 5 and 9. Each row needs an id of its own." in unescape(refused)
 
@@ -139,7 +137,7 @@ def multilabel() -> str:
 
 
 def test_all_columns_of_one_kind_are_ticked_and_the_others_are_named(guided: Guided) -> None:
-    guided.attach(multilabel())
+    guided.give(multilabel())
     assert targets_shown(guided) == list(LABELS)
     page = guided.page("steps/columns/")
     assert "Not ticked: score (numbers), note (texts). Only columns of one kind are scored together." in page
@@ -159,7 +157,7 @@ COMPOUNDS = "compound,smiles,logS,batch\n" + "".join(
 
 
 def test_of_columns_of_several_kinds_the_number_that_looks_like_a_target_is_ticked(guided: Guided) -> None:
-    guided.attach(COMPOUNDS)
+    guided.give(COMPOUNDS)
     assert targets_shown(guided) == ["logS"]
     page = guided.page("steps/columns/")
     assert "Check what we found: which column is the id, and which one teams predict." in page
@@ -168,14 +166,14 @@ def test_of_columns_of_several_kinds_the_number_that_looks_like_a_target_is_tick
 
 
 def test_text_beside_numbers_is_refused_as_targets(guided: Guided) -> None:
-    guided.attach(COMPOUNDS)
+    guided.give(COMPOUNDS)
     refused = guided.answer("columns", targets=["smiles", "logS"])
     assert refused.status_code == 422
     assert "Text and number columns cannot be scored together. Choose one kind." in refused.content.decode()
 
 
 def test_labels_in_words_and_in_numbers_are_of_one_kind(guided: Guided) -> None:
-    guided.attach(
+    guided.give(
         "id,toxic,rude\n" + "".join(f"{row},{'yes' if row % 2 else 'no'},{row // 2 % 2}\n" for row in range(30))
     )
     assert targets_shown(guided) == ["toxic", "rude"]
@@ -183,9 +181,9 @@ def test_labels_in_words_and_in_numbers_are_of_one_kind(guided: Guided) -> None:
 
 
 def test_what_the_sample_submission_names_is_ticked(guided: Guided) -> None:
-    guided.attach(multilabel())
+    guided.give(multilabel())
     sample = "id,score,rude\n" + "".join(f"{row},0,0\n" for row in range(30))
-    guided.attach(sample, role="sample_submission", name="sample.csv")
+    guided.give(sample, role="sample_submission", name="sample.csv")
     assert targets_shown(guided) == ["score", "rude"]
     assert "The sample submission does not have them." in guided.page("steps/columns/")
 
@@ -201,19 +199,19 @@ def test_what_the_sample_submission_names_is_ticked(guided: Guided) -> None:
     ],
 )
 def test_a_sample_with_other_ids_is_refused_to_the_host(guided: Guided, sample: str, words: str) -> None:
-    guided.attach(SOLUTION)
-    guided.attach(sample, role="sample_submission", name="sample.csv")
+    guided.give(SOLUTION)
+    guided.give(sample, role="sample_submission", name="sample.csv")
     assert words in guided.answer("columns", targets=["price"]).content.decode()
 
 
 def test_a_column_that_tells_training_rows_from_test_rows_is_noticed(guided: Guided) -> None:
-    guided.attach("id,price,set\n1,10,train\n2,20,test\n3,30,train\n")
+    guided.give("id,price,set\n1,10,train\n2,20,test\n3,30,train\n")
     assert "The column “set” tells training rows from test rows." in guided.page("steps/columns/")
 
 
 def test_test_data_that_tell_the_answers_are_refused(guided: Guided) -> None:
-    guided.attach(SOLUTION)
-    guided.attach("id,price\n1,2\n", role="test", name="test.csv")
+    guided.give(SOLUTION)
+    guided.give("id,price\n1,2\n", role="test", name="test.csv")
     assert "The test data hold price" in guided.answer("columns", targets=["price"]).content.decode()
 
 
@@ -247,7 +245,7 @@ def test_a_version_that_is_old_is_refused_and_nothing_is_written(site: Scenario,
 
 
 def test_the_draft_of_somebody_else_does_not_exist(guided: Guided, draft: CompetitionDraft) -> None:
-    guided.attach(SOLUTION)
+    guided.give(SOLUTION)
     stranger = user_client(person(is_staff=True, is_superuser=True))
     for path in ("", "steps/data/", "trial/", "trial/status/", "review/", "files/solution/status/"):
         assert stranger.get(f"/host/{draft.key}/{path}").status_code == 404, path
@@ -286,7 +284,7 @@ def test_the_pages_are_ticked_once_they_were_saved(guided: Guided, draft: Compet
 
 
 def test_a_draft_that_is_thrown_away_takes_its_files_with_it(guided: Guided, draft: CompetitionDraft) -> None:
-    guided.attach(SOLUTION)
+    guided.give(SOLUTION)
     stored = draft.files.get().file
     user_client(draft.owner).post(f"/host/{draft.key}/discard/")
     assert not CompetitionDraft.objects.exists()
@@ -362,7 +360,7 @@ def test_answers_are_plain_values(guided: Guided, draft: CompetitionDraft) -> No
 def metric_page(site: Scenario) -> Guided:
     """A draft whose target suits metrics with settings."""
     guided = Guided(site, drafts.draft_begin(owner=site.organizer, start=CompetitionDraft.Start.TABLE, now=site.now))
-    guided.attach(SOLUTION)
+    guided.give(SOLUTION)
     guided.answer("columns", targets=["price"])
     return guided
 
@@ -383,24 +381,23 @@ def metric_answers(guided: Guided) -> dict[str, Any] | None:
     return answered(guided.draft, "metric")
 
 
-@pytest.mark.parametrize(
-    ("metric", "name", "value", "words"),
-    [
-        ("huber_loss", "delta", "-1", "greater than or equal to"),
-        ("huber_loss", "delta", "wide", "Enter a number"),
-        ("mean_pinball_loss", "levels", "0.5 most", "Write numbers with spaces between"),
-        ("mean_pinball_loss", "levels", "1.5", "give a number"),
-    ],
-)
-def test_a_setting_that_does_not_fit_is_named_at_its_field(
-    site: Scenario, metric: str, name: str, value: str, words: str
-) -> None:
-    refused = metric_page(site).answer("metric", metric=metric, **{f"{metric}-{name}": value})
-    assert (refused.status_code, words in refused.content.decode()) == (422, True), refused.content.decode()
+UNFIT = [
+    ("huber_loss", "delta", "-1", "greater than or equal to"),
+    ("huber_loss", "delta", "wide", "Enter a number"),
+    ("mean_pinball_loss", "levels", "0.5 most", "Write numbers with spaces between"),
+    ("mean_pinball_loss", "levels", "1.5", "give a number"),
+]
+
+
+def test_a_setting_that_does_not_fit_is_named_at_its_field(site: Scenario) -> None:
+    guided = metric_page(site)
+    for metric, name, value, words in UNFIT:
+        refused = guided.answer("metric", metric=metric, **{f"{metric}-{name}": value})
+        assert (refused.status_code, words in refused.content.decode()) == (422, True), refused.content.decode()
 
 
 def test_a_metric_that_the_target_is_too_low_for_is_neither_offered_nor_taken(guided: Guided) -> None:
-    guided.attach(COMPOUNDS)
+    guided.give(COMPOUNDS)
     guided.answer("columns", targets=["logS"])
     page = guided.page("steps/metric/")
     assert 'value="rmse"' in page
@@ -425,7 +422,7 @@ def test_further_metrics_need_the_same_predictions_as_the_first(site: Scenario) 
 
 
 def test_next_waits_while_a_file_is_being_read_and_goes_on_by_itself(guided: Guided, draft: CompetitionDraft) -> None:
-    guided.attach(SOLUTION)
+    guided.give(SOLUTION)
     draft.files.update(state="waiting", preview={})
     waiting = guided.answer("data")
     assert (waiting.status_code, waiting["Location"]) == (302, f"/host/{draft.key}/steps/data/wait/")
