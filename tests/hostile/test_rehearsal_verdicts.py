@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -37,6 +38,7 @@ from tests.hostile.programs import outputs, resources, truth
 from tests.integration.workers.harness import zipped
 from tests.integration.workers.mirrors import index_pages, lock_line, serving, wheel_bytes
 from tests.integration.workers.site import METADATA, SmallSite, ended
+from tests.integration.workers.team_image import save_team_image
 from tests.integration.workers.test_worker_and_site import Start, site, start_worker
 from tests.soak import SOAKS
 from workers.engines.docker.client import DockerEngine
@@ -320,12 +322,7 @@ def test_at_home_another_mirror_may_have_its_files_on_another_host(world: World,
 def test_at_home_an_archive_s_image_is_the_program_s_alone_and_goes_with_the_run(world: World, tmp_path: Path) -> None:
     Phase.objects.filter(pk=world.site.phase.pk).update(own_images=True)
     engine, archive, path = DockerEngine(), tmp_path / "image.tar", tmp_path / "code.zip"
-    container = engine.api.create_container("debian:bookworm-slim", command="true", labels={"made.for": str(tmp_path)})
-    image_id = engine.api.commit(container, changes=[f"LABEL made.for={tmp_path.name}"])["Id"]
-    with archive.open("wb") as sink:
-        sink.writelines(engine.api.get_image(image_id))
-    engine.api.remove_container(container)
-    engine.api.remove_image(image_id)
+    image_id = save_team_image(engine.api, archive, tag=f"podium/brought-home:{secrets.token_hex(4)}")
     source = "command -v python3 && exit 1; echo 1 2 3 > /app/output/answer.txt\n"
     path.write_bytes(zipped({"main": source, "metadata.yaml": "command: sh $program/main\n"}))
     verdict = world.at_home(path, OwnEnvironment(image=str(archive)))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import io
-import tarfile
 from pathlib import Path
 
 import pytest
 
-from tests.integration.workers.harness import BASE, TEAM_IMAGE, Bench, make_worker
+from tests.integration.workers.harness import TEAM_IMAGE, Bench, make_worker
+from tests.integration.workers.team_image import save_team_image
 
 
 @pytest.fixture(scope="session")
@@ -28,21 +27,7 @@ def _static_folder() -> None:
 
 @pytest.fixture(scope="session")
 def archive(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A `docker save` archive of an image no longer on the host: Debian, one more file, user root."""
-    docker = bench.docker
-    container = docker.create_container(BASE, command="true", user="root")["Id"]
-    content = io.BytesIO()
-    with tarfile.open(fileobj=content, mode="w") as packed:
-        member = tarfile.TarInfo("opt/model.txt")
-        member.size = 5
-        packed.addfile(member, io.BytesIO(b"42.5\n"))
-    docker.put_archive(container, "/", content.getvalue())
-    repository, _, tag = TEAM_IMAGE.partition(":")
-    docker.commit(container, repository=repository, tag=tag)
+    """The archive of a team's image that is no longer on the host."""
     path = tmp_path_factory.mktemp("archive") / "image.tar"
-    with path.open("wb") as sink:
-        for chunk in docker.get_image(TEAM_IMAGE):
-            sink.write(chunk)
-    docker.remove_container(container)
-    docker.remove_image(TEAM_IMAGE)
+    save_team_image(bench.docker, path, tag=TEAM_IMAGE)
     return path

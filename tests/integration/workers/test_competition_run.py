@@ -85,7 +85,8 @@ def test_code_runs_in_the_image_that_its_team_brings_and_the_scoring_program_doe
     runtime_image: str, archive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = code_competition(tmp_path / "learn", environment="image", has_ingestion=False)
-    script = "read value < /opt/model.txt; echo model $value; sed 's/.*/a/' /app/input_data/test.txt > /app/output/predictions.txt\n"
+    script = "read value < /opt/model.txt; echo model $value; cd /app\n"
+    script += "while read row; do echo a; done < input_data/test.txt > output/predictions.txt\n"
     code = zipped(tmp_path / "code.zip", {"metadata.yaml": "command: sh $program/run.sh\n", "run.sh": script})
     run = ["competition", "run", str(folder), "--image", runtime_image, "--file", code, "--own-image", str(archive)]
     assert main(run) == 0, capsys.readouterr().out

@@ -34,6 +34,7 @@ from examples.tracks.bundle import build_track
 from tests.background import run_background
 from tests.integration.workers.site import SmallSite, ended
 from tests.integration.workers.test_worker_and_site import Start, site, start_worker
+from tests.soak import in_soak
 
 __all__ = ["site", "start_worker"]  # fixtures
 
@@ -160,6 +161,7 @@ def test_code_that_predicts_from_raw_smiles_passes_every_check(contest: Contest,
     assert comparison["code"]["constants"] > 0
 
 
+@in_soak  # told from files in test_winner_cheats.py, and a table of known answers on real parts in test_winners_verification.py
 def test_a_zip_that_copies_the_predictions_is_told_by_every_check(contest: Contest, start_worker: Start) -> None:
     start_worker()
     comparison = contest.verified(contest.copying()).comparison
