@@ -204,7 +204,7 @@ def test_pages_of_a_sorted_board_put_together_are_the_whole(site: Scenario, boar
 
 
 def test_a_sorted_page_takes_one_query_at_any_size(site: Scenario, board: Leaderboard) -> None:
-    for number in range(6):
+    for number in range(3):
         scored(site, *[{"acc": 0.5, "f1": 0.1 * number}] * 2, team=site.join(f"t{number}"))
         with CaptureQueriesContext(connection) as queries:
             reading.board_page(board, sort="f1")
