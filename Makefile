@@ -29,7 +29,7 @@ soak: venv ## The fault, cluster and hostile suites for longer and in all varian
 	@PODIUM_SOAK=1 PODIUM_FAULT_TRIALS=$(or $(TRIALS),5) timeout --signal=INT $(or $(MINUTES),60)m $(PYTHON) -m pytest -q tests/faults tests/cluster
 	@PODIUM_SOAK=1 timeout --signal=INT 30m $(PYTHON) -m pytest -q tests/hostile tests/integration/examples
 	@PODIUM_SOAK=1 timeout --signal=INT 30m $(PYTHON) -m pytest -q tests/integration/site/test_upgrades.py tests/integration/site/test_heavy_uploads.py tests/deployment/test_slow_clients.py tests/deployment/test_compose.py tests/client/test_documented_install.py tests/client/test_faults.py
-	@PODIUM_SOAK=1 timeout --signal=INT 30m $(PYTHON) -m pytest -q tests/browser/test_every_page.py
+	@PODIUM_SOAK=1 timeout --signal=INT 30m $(PYTHON) -m pytest -q tests/browser/test_every_page.py tests/browser/test_logs.py tests/browser/test_styleguide.py
 	@PODIUM_SOAK=1 timeout --signal=INT 30m $(PYTHON) -m pytest -q --no-migrations tests/functional/disclosure tests/functional/examples tests/functional/test_numbers.py
 	@for engine in podman gvisor; do PODIUM_SOAK=1 PODIUM_TEST_ENGINE=$$engine timeout --signal=INT 30m $(PYTHON) -m pytest -q tests/hostile || exit 1; done
 	@PODIUM_SOAK=1 PODIUM_TEST_ENGINE=podman-rootless timeout --signal=INT 60m scripts/without_root.sh $(PYTHON) -m pytest -q -p no:cacheprovider tests/hostile tests/contract/engines
