@@ -32,8 +32,11 @@ FADED = """() => Promise.allSettled(
 
 # Pages that show parts of others alone, each element with its classes and role: `make soak` looks at them.
 SIBLINGS = {
+    "admin-competition",
     "admin-competitions",
+    "admin-empty",
     "admin-phase-growing",
+    "admin-place",
     "board-crowd",
     "board-facts",
     "board-growing",
