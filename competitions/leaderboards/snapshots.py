@@ -116,7 +116,8 @@ SNAPSHOT: Final = jobs.Job(SNAPSHOT_JOB, waiting=waiting_snapshots, perform=snap
 
 def snapshot_document(snapshot: Snapshot) -> dict[str, Any]:
     """The board as everybody sees it, with all of its rows."""
-    board = Leaderboard.objects.select_related("uncertainty", "phase__competition").get(pk=snapshot.leaderboard_id)
+    boards = Leaderboard.objects.select_related("uncertainty", "phase__competition").prefetch_related("columns")
+    board = boards.get(pk=snapshot.leaderboard_id)
     columns = page_columns(board, board.visible_columns)
     sure = board_uncertainty(board)
     competition, phase = board.phase.competition, board.phase

@@ -100,7 +100,7 @@ def _settings(signed_in: dict[str, Any], name: str, more: dict[str, Any]) -> dic
 
 def _sign_in(visitor: Visitor, name: str, signed_in: dict[str, Any]) -> None:
     if name and name not in signed_in:
-        visitor.sign_in(name)
+        visitor.sign_in_by_requests(name)
         signed_in[name] = visitor.context.storage_state()
 
 

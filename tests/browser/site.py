@@ -59,7 +59,6 @@ class BrowserSite:
             "PODIUM_SITE_URL": self.url,
             "PODIUM_HEARTBEAT_S": "2",
             "PODIUM_EMAIL_URL": f"filemail:///{folder / 'mail'}",
-            "PODIUM_RECONCILE_S": "8",
             "PODIUM_OIDC_NAME": "Example University",
             "PODIUM_OIDC_ID": "podium",
             "PODIUM_OIDC_SECRET": "between the two",
@@ -91,8 +90,7 @@ class BrowserSite:
                     "--worker-tmp-dir", "/dev/shm", "--access-logfile", "-"],
         )  # fmt: skip
         self._start("reconciler", [python, str(REPOSITORY / "manage.py"), "reconciler"])
-        for queue in Queue:
-            self._start(queue.value, background_command(queue))
+        self._start("background", background_command(*Queue))
         claims = [f"--user-claims={json.dumps(person)}" for person in ELSEWHERE]
         self._start("identity", [python, "-m", "oidc_provider_mock", "--port", str(self.identity_port), *claims])
         self._wait_for_web()

@@ -32,8 +32,11 @@ FADED = """() => Promise.allSettled(
 
 # Pages that show parts of others alone, each element with its classes and role: `make soak` looks at them.
 SIBLINGS = {
+    "admin-competition",
     "admin-competitions",
+    "admin-empty",
     "admin-phase-growing",
+    "admin-place",
     "board-crowd",
     "board-facts",
     "board-growing",
@@ -149,7 +152,8 @@ def test_axe_finds_nothing_serious_in_light_or_dark_and_the_page_fits(
 
 def in_the_dark(visitor: Visitor) -> list[str]:
     visitor.page.emulate_media(color_scheme="dark")
-    visitor.page.evaluate(FADED)  # the admin fades from one colour into the other
+    if "/admin/" in visitor.page.url:  # it fades from one colour into the other
+        visitor.page.evaluate(FADED)
     return [f"dark: {fault}" for fault in visitor.accessibility_faults(OF_COLOURS)]
 
 
@@ -161,7 +165,6 @@ def too_wide(visitor: Visitor, path: str) -> list[str]:
         if (by := visitor.settled_overflow()) > 0:
             faults.append(f"{path} is {by} pixels too wide for {viewport['width']}")
     if "/admin/" not in path:
-        visitor.page.set_viewport_size(PHONES[1])
         faults += [f"{path} cuts {table}" for table in visitor.page.locator("table:not(.board)").evaluate_all(CUT)]
     return faults
 

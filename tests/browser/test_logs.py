@@ -10,10 +10,11 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import NewVisitor
 from tests.browser.seeding.place import LONG_FILE
 from tests.browser.visitor import Visitor
+from tests.soak import mostly_in_soak
 
 MANY = 10_000
 MANY_WITHIN_MS = 20_000  # a fraction of a second where nothing else runs
-PHONE = {"viewport": {"width": 390, "height": 844}}
+WINDOWS = {"wide": {"width": 1280, "height": 800}, "phone": {"width": 390, "height": 844}}
 IN_LOG = "[data-log]"
 
 
@@ -25,9 +26,9 @@ def opened(visitor: Visitor) -> Page:
     return visitor.page
 
 
-@pytest.mark.parametrize("context", [{}, PHONE], ids=["wide", "phone"])
-def test_text_is_found_and_gone_to_by_keyboard(new_visitor: NewVisitor, context: dict[str, object]) -> None:
-    visitor = new_visitor("fred", **context)
+@pytest.mark.parametrize("window", mostly_in_soak(WINDOWS, always=["phone"]))
+def test_text_is_found_and_gone_to_by_keyboard(new_visitor: NewVisitor, window: str) -> None:
+    visitor = new_visitor("fred", viewport=WINDOWS[window])
     page = opened(visitor)
     log, find, count = page.locator(IN_LOG), page.get_by_label("Find in this log"), page.locator(".log-find output")
     log.focus()

@@ -71,9 +71,8 @@ def choose_and_submit(page: Page, path: Path, *, kind: str = "Predictions", note
 
 
 def with_team(new_visitor: NewVisitor, name: str) -> Visitor:
-    """Somebody who joins, which gives a team, at the page to submit on."""
+    """Somebody who has a team, at the page to submit on."""
     visitor = new_visitor(name)
-    visitor.join("gap")
     visitor.visit("/competitions/gap/submissions/?phase=test-dev")
     return visitor
 

@@ -12,12 +12,13 @@ from playwright.sync_api import expect
 from tests.browser.conftest import NewVisitor
 from tests.browser.gallery import CLUSTER, GAP
 from tests.browser.visitor import OF_COLOURS, Visitor
+from tests.soak import mostly_in_soak
 
 SCREENS = {"desktop": {"width": 1440, "height": 900}, "phone": {"width": 390, "height": 844}}
 MOST_BYTES = 200_000
 
 
-@pytest.mark.parametrize("screen", SCREENS)
+@pytest.mark.parametrize("screen", mostly_in_soak(SCREENS, always=["desktop"]))
 def test_axe_finds_nothing_at_all_in_the_style_guide(new_visitor: NewVisitor, screen: str) -> None:
     """In the dark, the rules on colours: no other looks at them."""
     visitor = new_visitor(viewport=SCREENS[screen], color_scheme="light", reduced_motion="reduce")
@@ -62,12 +63,12 @@ def test_a_page_weighs_little(new_visitor: NewVisitor, who: str, path: str) -> N
     assert sum(ours.values()) <= MOST_BYTES, ours
 
 
-@pytest.mark.parametrize("path", [f"{GAP}/", f"{GAP}/leaderboard/", f"{GAP}/submissions/"])
-def test_a_page_of_a_competition_begins_in_the_first_half_of_a_phone(new_visitor: NewVisitor, path: str) -> None:
+def test_a_page_of_a_competition_begins_in_the_first_half_of_a_phone(new_visitor: NewVisitor) -> None:
     visitor = new_visitor("ada", viewport=SCREENS["phone"])
-    visitor.visit(path)
-    top = visitor.main.evaluate("one => one.getBoundingClientRect().top")
-    assert top <= SCREENS["phone"]["height"] / 2
+    for path in (f"{GAP}/", f"{GAP}/leaderboard/", f"{GAP}/submissions/"):
+        visitor.visit(path)
+        top = visitor.main.evaluate("one => one.getBoundingClientRect().top")
+        assert top <= SCREENS["phone"]["height"] / 2, path
 
 
 def test_tabs_and_the_head_of_a_board_stay_in_sight(new_visitor: NewVisitor) -> None:
@@ -82,7 +83,9 @@ def test_tabs_and_the_head_of_a_board_stay_in_sight(new_visitor: NewVisitor) -> 
     assert tabs["height"] - 2 <= head["y"] < 80
 
 
-def test_a_chart_tells_its_values_to_the_keyboard_and_has_a_table_behind_it(new_visitor: NewVisitor) -> None:
+def test_a_chart_tells_its_values_to_the_keyboard_and_the_mouse_and_has_a_table_behind_it(
+    new_visitor: NewVisitor,
+) -> None:
     page = new_visitor().visit("/styleguide/")
     chart = page.locator("canvas[aria-roledescription=chart]")
     chart.focus()
@@ -94,27 +97,6 @@ def test_a_chart_tells_its_values_to_the_keyboard_and_has_a_table_behind_it(new_
     expect(point_text).to_have_text(re.compile(r"^Your team: 0\.66, "))
     page.get_by_text("Show the numbers").click()
     expect(page.locator(".chart tbody tr")).to_have_count(8)
-
-
-@pytest.mark.parametrize("width", [1280, 390])
-def test_the_values_of_an_axis_have_equally_many_decimals_and_none_comes_twice(
-    new_visitor: NewVisitor, width: int
-) -> None:
-    visitor = new_visitor()
-    visitor.sign_in("ada")
-    page = visitor.visit(f"{GAP}/leaderboard/history/?phase=test-dev")
-    page.set_viewport_size({"width": width, "height": 900})
-    page.locator("[data-drawn]").wait_for()
-    read_ticks = "one => Object.values(Chart.getChart(one).scales).map(axis => axis.ticks.map(({ label }) => label))"
-    times, values = page.locator("canvas[aria-roledescription=chart]").evaluate(read_ticks)
-    assert {len(value.partition(".")[2]) for value in values if value != "0"} == {1}, "zero stands without"
-    for labels in (times, values):
-        assert 2 <= len(labels) == len(set(labels)) <= 7
-
-
-def test_a_chart_tells_the_value_that_is_pointed_at(new_visitor: NewVisitor) -> None:
-    page = new_visitor().visit("/styleguide/")
-    chart = page.locator("canvas[aria-roledescription=chart]")
     chart.hover(position={"x": 60, "y": 60})
     read_tooltip = (
         "one => { const { opacity, body } = Chart.getChart(one).tooltip; return [opacity, body[0].lines[0]] }"
@@ -122,6 +104,21 @@ def test_a_chart_tells_the_value_that_is_pointed_at(new_visitor: NewVisitor) -> 
     opacity, text = chart.evaluate(read_tooltip)
     assert opacity == 1
     assert text.startswith("Éva és a többiek: 0.61, ")
+
+
+def test_the_values_of_an_axis_have_equally_many_decimals_and_none_comes_twice(new_visitor: NewVisitor) -> None:
+    visitor = new_visitor("ada")
+    for width in (1280, 390):
+        visitor.page.set_viewport_size({"width": width, "height": 900})
+        page = visitor.visit(f"{GAP}/leaderboard/history/?phase=test-dev")
+        page.locator("[data-drawn]").wait_for()
+        read_ticks = (
+            "one => Object.values(Chart.getChart(one).scales).map(axis => axis.ticks.map(({ label }) => label))"
+        )
+        times, values = page.locator("canvas[aria-roledescription=chart]").evaluate(read_ticks)
+        assert {len(value.partition(".")[2]) for value in values if value != "0"} == {1}, "zero stands without"
+        for labels in (times, values):
+            assert 2 <= len(labels) == len(set(labels)) <= 7
 
 
 def test_a_chart_is_a_table_without_script(new_visitor: NewVisitor) -> None:

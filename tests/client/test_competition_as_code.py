@@ -39,13 +39,7 @@ def folder(site: Scenario, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
     site.queue.name = "default"
     site.queue.save()
     assert main(["competition", "init", str(tmp_path / "prices")]) == 0
-    assert main(["competition", "check", str(tmp_path / "prices")]) == 0
     return tmp_path / "prices"
-
-
-def test_a_file_that_was_changed_before_1980_is_sent(folder: Path) -> None:
-    os.utime(folder / "competition.yaml", (0, 0))
-    assert main(["competition", "push", str(folder), "--yes"]) == 0
 
 
 def test_a_fault_of_this_machine_is_said_in_one_sentence(
@@ -118,6 +112,8 @@ def content(folder: Path) -> dict[str, bytes]:
 def test_from_a_template_to_a_published_competition_and_back(
     site: Scenario, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    assert main(["competition", "check", str(folder)]) == 0
+    os.utime(folder / "competition.yaml", (0, 0))  # before 1980, which a zip cannot say
     assert main(["competition", "push", str(folder)]) == 2, "nobody can be asked here"
     shown = capsys.readouterr()
     assert "+ phases.main" in shown.out
@@ -171,9 +167,18 @@ def test_files_with_the_same_content_are_pulled_to_each_of_their_places(folder: 
     assert pulled["logo.webp"] == pulled["images/chart.png"]
 
 
-def test_a_pull_that_is_broken_off_leaves_no_part_of_a_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pull_replaces_what_differs_alone_and_leaves_no_part_of_a_folder(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = folder / "scoring_program" / "score_table.py"
+    program.chmod(0o755)
     assert main(["competition", "push", str(folder), "--yes"]) == 0
     assert main(["competition", "pull", str(folder), "--yes"]) == 0
+    assert program.stat().st_mode & 0o111, "a program that can be run is as it was"
+    capsys.readouterr()
+    assert main(["competition", "pull", str(folder)]) == 0, "nothing is to be replaced"
+    assert main(["competition", "push", str(folder)]) == 0
+    assert "Nothing differs" in capsys.readouterr().out
     pulled = content(folder)
     (folder / "scoring_program" / "tried.py").write_text("print()")
 
@@ -189,30 +194,10 @@ def test_a_pull_that_is_broken_off_leaves_no_part_of_a_folder(folder: Path, monk
     (folder / "scoring_program" / "tried.py").write_text("print()")
     assert main(["competition", "pull", str(folder), "--yes"]) == 0
     assert content(folder) == pulled
-
-
-def test_a_pull_writes_a_folder_in_place_of_a_file(folder: Path) -> None:
-    assert main(["competition", "push", str(folder), "--yes"]) == 0
-    assert main(["competition", "pull", str(folder), "--yes"]) == 0
-    pulled = content(folder)
     shutil.rmtree(folder / "scoring_program")
     (folder / "scoring_program").write_text("a file")
     assert main(["competition", "pull", str(folder), "--yes"]) == 0
     assert content(folder) == pulled
-
-
-def test_a_pull_right_after_a_push_replaces_no_program_that_can_be_run(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    program = folder / "scoring_program" / "score_table.py"
-    program.chmod(0o755)
-    assert main(["competition", "push", str(folder), "--yes"]) == 0
-    assert main(["competition", "pull", str(folder), "--yes"]) == 0
-    assert program.stat().st_mode & 0o111
-    capsys.readouterr()
-    assert main(["competition", "pull", str(folder)]) == 0, "nothing is to be replaced"
-    assert main(["competition", "push", str(folder)]) == 0
-    assert "Nothing differs" in capsys.readouterr().out
 
 
 def test_a_change_in_the_browser_is_not_taken_back_by_accident(

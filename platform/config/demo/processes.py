@@ -33,10 +33,10 @@ def web_command(port: int) -> list[str]:
     return [*command, "--worker-class", WORKER_CLASS]
 
 
-def background_command(queue: Queue) -> list[str]:
-    """The command of a background process for one queue: one thread, so killing it blocks nothing."""
+def background_command(*queues: Queue) -> list[str]:
+    """The command of a background process for these queues: one thread, so killing it blocks nothing."""
     command = [sys.executable, "-m", "celery", "--app", "core.celery", "--workdir", str(settings.BASE_DIR / "platform")]
-    command += ["--skip-checks", "worker", "--pool", "solo", "--queues", queue.value, "--loglevel", "WARNING"]
+    command += ["--skip-checks", "worker", "--pool", "solo", "--queues", ",".join(queues), "--loglevel", "WARNING"]
     return [*command, "--without-gossip", "--without-mingle", "--without-heartbeat"]
 
 

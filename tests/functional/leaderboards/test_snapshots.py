@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from competitions.catalog.models import Leaderboard
 from competitions.leaderboards.models import Entry, Snapshot
-from competitions.leaderboards.snapshots import SNAPSHOT_JOB
+from competitions.leaderboards.snapshots import SNAPSHOT_JOB, snapshot_document, snapshot_path
 from files.manifest import main
 from files.snapshots import verify_snapshot
 from tests.background import run_background
@@ -66,6 +66,17 @@ def test_a_snapshot_stays_as_it_was_and_its_file_is_verified_without_the_site(
     stored["public_key"] = "no key"
     file.write_text(json.dumps(stored))
     assert verify([str(file)]) == 2
+
+
+def test_another_row_takes_no_query_more(
+    site: Scenario, frozen: Snapshot, django_assert_max_num_queries: Any, django_assert_num_queries: Any
+) -> None:
+    snapshot_path(frozen)  # reads its competition, once
+    with django_assert_max_num_queries(6) as queries:
+        assert len(snapshot_document(frozen)["rows"]) == 2
+    site.score(site.submit(team=site.join("late")), 0.01)
+    with django_assert_num_queries(len(queries)):
+        assert len(snapshot_document(frozen)["rows"]) == 3
 
 
 def test_a_snapshot_that_cannot_be_made_is_given_up(site: Scenario, frozen: Snapshot) -> None:
