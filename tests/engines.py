@@ -30,20 +30,18 @@ with_root = pytest.mark.skipif(
     os.geteuid() != 0, reason="this needs root: an engine of its own, or programs as users of their own"
 )
 IMAGE = "podium/test-python:1"
-# Engines of their own have to be handed it: the runtime image is many times as large. Of its libraries, Python needs few.
+# Engines of their own have to be handed it: Python, its libraries, a shell, and nothing else of the runtime image.
 DOCKERFILE = """
 FROM {runtime} AS full
 USER 0
-RUN mkdir /libraries && ldd /usr/bin/python3.11 /usr/lib/python3.11/lib-dynload/*.so \\
- | awk '/=>/ {{print $3}}' | sort -u | xargs cp -L -t /libraries
-FROM debian:bookworm-slim AS slim
-COPY --from=full /usr/lib/python3.11 /usr/lib/python3.11
-COPY --from=full /libraries/ /usr/lib/x86_64-linux-gnu/
-COPY --from=full /usr/bin/python3.11 /usr/bin/python3
-RUN find / -xdev -type f -perm /6000 -exec chmod a-s {{}} + \\
- && rm -rf /usr/share/* /var/lib/* /var/cache/* /usr/bin/perl* /usr/lib/x86_64-linux-gnu/*perl* /usr/lib/x86_64-linux-gnu/gconv
+WORKDIR /
+RUN mkdir -p /small/usr/bin /small/tmp && chmod 1777 /small/tmp && ln -s usr/bin /small/bin \\
+ && cp -L /usr/bin/python3 /usr/bin/env /usr/bin/sh /usr/bin/sleep /usr/bin/true /small/usr/bin \\
+ && cp -a --parents usr/lib/python3.11 etc/passwd etc/group /small \\
+ && ldd /small/usr/bin/* /usr/lib/python3.11/lib-dynload/*.so \\
+ | grep -v : | grep -o '/[^ ]*[.]so[^ ]*' | sort -u | xargs cp --parents -Lt /small
 FROM scratch
-COPY --from=slim / /
+COPY --from=full /small /
 """
 
 
