@@ -25,9 +25,8 @@ GPU_RUNTIME: Final = re.compile(
 )
 HIDDEN: Final = "(a path of the host)"
 REST: Final = r"[^\s\"',;:)]*"
-MERGED: Final = re.compile(
-    r"(?<![^\s\"'(=:,;])/[^\s\"',;:)]{0,400}/merged(?=/)"
-)  # where an engine sees the root of a container
+# Where an engine sees the root of a container; from the beginning of the path.
+MERGED: Final = re.compile(r"(?<![\w./-])/[^\s\"',;:)]{0,400}/merged(?=/)")
 HOST_PATH: Final = re.compile(rf"(?<![^\s\"'(=:])/(?:var/lib|var/run|run|proc|sys|root|home|srv|mnt)/{REST}")
 
 

@@ -153,6 +153,7 @@ def test_an_image_that_the_engine_took_is_no_error() -> None:
         ("open /run/containerd/io.containerd.runtime.v2.task/moby/1/config.json: x", f"open {HIDDEN}: x"),
         ("write /srv/docker/tmp/layer: no space left on device", f"write {HIDDEN}: no space left on device"),
         ("/proc/self/fd/7: x", f"{HIDDEN}: x"),
+        ("mkdir [/var/lib/docker/overlay2/1/merged/app]: x", "mkdir [/app]: x"),
         ("the image ghcr.io/lab/run/proc@sha256:1 takes 5 bytes; /app/output is full", None),
     ],
 )
