@@ -34,7 +34,7 @@ cli.main(["run"])
 )
 def test_a_worker_leaves_while_programs_of_adopted_runs_go_on(ending: str, status: int, words: str) -> None:
     ended = subprocess.run(
-        [sys.executable, "-c", PROGRAM.format(ending=ending)], check=False, capture_output=True, text=True, timeout=20
+        [sys.executable, "-c", PROGRAM.format(ending=ending)], check=False, capture_output=True, text=True, timeout=120
     )
     assert ended.returncode == status
     assert words in ended.stdout + ended.stderr
