@@ -36,7 +36,7 @@ class DatabaseOperations(PostgresOperations):
 
 
 class DatabaseCreation(PostgresCreation):
-    """Django's, which also removes a database that a thread of the live server has a connection to: its client is still there."""
+    """Django's, which also removes a database that a client's thread of the live server still uses."""
 
     def _destroy_test_db(self, test_database_name: str, verbosity: int) -> None:
         with self._nodb_cursor() as cursor:  # type: ignore[attr-defined]  # absent in the stubs
