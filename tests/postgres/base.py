@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from django.core.management.color import Style
 from django.db.backends.postgresql import base
+from django.db.backends.postgresql.creation import DatabaseCreation as PostgresCreation
 from django.db.backends.postgresql.operations import DatabaseOperations as PostgresOperations
 
 # Without triggers: what refers to a row that goes is going, too.
@@ -34,7 +35,16 @@ class DatabaseOperations(PostgresOperations):
         return [EMPTY.format(names=",".join(tables))]
 
 
+class DatabaseCreation(PostgresCreation):
+    """Django's, which also removes a database that a client's thread of the live server still uses."""
+
+    def _destroy_test_db(self, test_database_name: str, verbosity: int) -> None:
+        with self._nodb_cursor() as cursor:  # type: ignore[attr-defined]  # absent in the stubs
+            cursor.execute(f"DROP DATABASE {self.connection.ops.quote_name(test_database_name)} WITH (FORCE)")
+
+
 class DatabaseWrapper(base.DatabaseWrapper):
     """The engine."""
 
     ops_class = DatabaseOperations
+    creation_class = DatabaseCreation

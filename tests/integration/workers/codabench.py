@@ -51,7 +51,7 @@ class Client:
     """A script's session: form bodies, absolute URLs below the host's root, a token in a header."""
 
     def __init__(self, site: str, username: str, password: str) -> None:
-        self.site = site
+        self.site, self.http = site, requests.Session()
         answer = requests.post(
             f"{site}/api/api-token-auth/", data={"username": username, "password": password}, timeout=30
         )
@@ -59,7 +59,7 @@ class Client:
         self.headers = {"Authorization": f"Token {answer.json()['token']}"}
 
     def call(self, method: str, path: str, data: Any = None, **more: Any) -> requests.Response:
-        return requests.request(method, self.site + path, data=data, headers=self.headers, timeout=60, **more)
+        return self.http.request(method, self.site + path, data=data, headers=self.headers, timeout=60, **more)
 
     def get(self, path: str) -> Any:
         """The JSON behind a path; anything but 200 is an error."""
