@@ -21,7 +21,7 @@ from types import FrameType
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 # In the order in which they begin: the longest of those that wait first, and the shortest when one of the four has ended.
-WAITING = ("integration", "deployment", "browser", "hostile", "client", "faults", "cluster")
+WAITING = ("integration", "deployment", "browser", "hostile", "faults", "client", "cluster")
 COMPUTING = ("lint", "unit", "functional")  # the last keeps two cores busy to the end of everything
 SUITES = (*WAITING, *COMPUTING)
 NICED = (*COMPUTING, "images")
