@@ -79,7 +79,7 @@ def test_an_unknown_suite_is_refused_before_anything_runs() -> None:
     done = run("scripts/test.sh", "untit")
     assert done.returncode == 2
     assert (
-        "there are integration, deployment, browser, hostile, client, faults, cluster, lint, unit, functional"
+        "there are integration, deployment, browser, hostile, faults, client, cluster, lint, unit, functional"
         in done.stderr
     )
 
